@@ -1,8 +1,6 @@
 """Parts of the cache that are built once under a key: completely or not at all, by one builder at a time."""
 
-import contextlib
 import errno
-import fcntl
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from weighbridge.errors import DiskFull, Unavailable, UserlandError
+from weighbridge.linux import cancellation, file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 
 KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
 """The folders of the cache with such parts, each under its key."""
 _BUILDING = ".building-"
+_PAUSE_S = 0.2
 _ELSEWHERE = "fix that, or set WEIGHBRIDGE_CACHE to another folder"
 Built = TypeVar("Built")
 
@@ -108,11 +108,10 @@ def _locked(folder: Path, key: str, label: str, say: Callable[[str], None]) -> I
     folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder.mkdir(mode=0o755, exist_ok=True)  # other users cannot change it, whatever the umask
     with (folder / f"{key}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not file_lock.take(lock):
             say(f"waiting until {label} is built")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while not file_lock.take(lock):
+                cancellation.sleep(_PAUSE_S)
         yield
 
 
@@ -121,9 +120,9 @@ def half_built(cache: Path) -> list[Path]:
     folders = []
     for work in (path for kind in KINDS for path in (cache / kind).glob(f"{_BUILDING}*")):
         lock = work.with_name(work.name.removeprefix(_BUILDING) + ".lock")
-        with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            folders.append(work)
+        with lock.open("a") as handle:
+            if file_lock.take(handle):
+                folders.append(work)
     return folders
 
 

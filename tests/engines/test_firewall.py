@@ -6,7 +6,10 @@ one published on the loopback interface alone).
 """
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -331,6 +334,28 @@ def test_a_veth_pair_that_did_not_reach_its_container_is_removed(tmp_path: Path,
     firewall.restore(tmp_path)
     assert host.pairs == {**before, "veth2": "veth3", "veth3": "veth2"}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_that_remember_at_the_same_time_write_one_note(
+    tmp_path: Path, host: FilteredHost, monkeypatch: pytest.MonkeyPatch
+):
+    """The first one to read the filter gives another one the time to read it, too."""
+    both, reading, readers = threading.Barrier(2), threading.Barrier(2), list[int]()
+
+    def bridge() -> None:
+        readers.append(threading.get_ident())
+        with suppress(threading.BrokenBarrierError):
+            reading.wait(0.2)
+
+    def engine() -> None:
+        both.wait(60)
+        firewall.remember(tmp_path)
+
+    monkeypatch.setattr(firewall, "_bridge", bridge)
+    with ThreadPoolExecutor(2) as threads:
+        for each in [threads.submit(engine), threads.submit(engine)]:
+            each.result()
+    assert len(readers) == 1 and (tmp_path / firewall.NOTE).exists()
 
 
 def test_sysctls_are_restored(tmp_path: Path, host: FilteredHost, monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,9 @@
 
 import fcntl
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +12,10 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge.engines import firewall, machine_lock
-from weighbridge.errors import Unavailable
+from weighbridge.errors import Cancelled, Unavailable
+from weighbridge.linux.cancellation import Cancellation
+
+LONG_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +71,8 @@ def test_another_runs_engine_is_waited_for_but_not_for_ever(tmp_path: Path, monk
         if now[0] > ends:
             fcntl.flock(other, fcntl.LOCK_UN)
 
-    monkeypatch.setattr(machine_lock, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(machine_lock, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(machine_lock, "cancellation", SimpleNamespace(sleep=sleep))
     said: list[str] = []
     ends = machine_lock.WAIT_S + 1
     with raises_sentence(Unavailable), machine_lock.exclusive_machine_lock(tmp_path, said.append):
@@ -76,6 +83,47 @@ def test_another_runs_engine_is_waited_for_but_not_for_ever(tmp_path: Path, monk
         assert locked(tmp_path)
     os.close(other)
     assert len(said) == 2 and max(map(len, said)) < 59, "what a terminal of 80 columns shows of it"
+
+
+def test_engines_of_one_run_that_start_at_the_same_time_share_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A thread that takes the lock gives another one the time to try it, too."""
+    both, have_it, tried = threading.Barrier(2), threading.Barrier(2), threading.Barrier(2)
+    take = machine_lock.file_lock.take
+
+    def slow_take(folder: int) -> bool:
+        with suppress(threading.BrokenBarrierError):
+            tried.wait(0.2)
+        return take(folder)
+
+    def engine() -> bool:
+        both.wait(LONG_S)
+        with machine_lock.exclusive_machine_lock(tmp_path, said.append):
+            have_it.wait(LONG_S)
+            return locked(tmp_path)
+
+    said: list[str] = []
+    monkeypatch.setattr(machine_lock.file_lock, "take", slow_take)
+    monkeypatch.setattr(machine_lock, "WAIT_S", 0.0)
+    with ThreadPoolExecutor(2) as threads:
+        started = [threads.submit(engine), threads.submit(engine)]
+        assert [each.result() for each in started] == [True, True]
+    assert not locked(tmp_path) and not said and not machine_lock._locks
+
+
+def test_a_wait_for_another_run_can_be_cancelled(tmp_path: Path):
+    other, stop = os.open(tmp_path, os.O_RDONLY), Cancellation()
+    fcntl.flock(other, fcntl.LOCK_EX)
+
+    def say(_: str) -> None:
+        stop.request()
+
+    with stop.heeded(), pytest.raises(Cancelled), machine_lock.exclusive_machine_lock(tmp_path, say):
+        pytest.fail("another run has it")
+    stop.close()
+    os.close(other)
+    assert not locked(tmp_path) and not machine_lock._locks
 
 
 def test_an_engine_of_the_users_that_answers_is_told(

@@ -12,9 +12,11 @@ from sentences import assert_sentence
 from weighbridge.engines import private
 from weighbridge.engines.private import program_readiness
 from weighbridge.engines.settings import USUAL
+from weighbridge.errors import Unavailable
 from weighbridge.model.cleanup import OrphanedRun
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
+from weighbridge.model.names import GroupName, RunId
 
 
 @pytest.fixture
@@ -112,3 +114,26 @@ def test_sockets_of_an_engine_that_stay_are_an_error(
     immutable.add(tmp_path / "engine")
     with pytest.raises(OSError, match="Operation not permitted"):
         private.EngineTraces().remove(run)
+
+
+def test_a_failed_start_leaves_the_other_sites_of_the_run_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    run = RunContext(RunId("0123456789ab"), tmp_path / "state/run", tmp_path, ExitStack())
+    data, killed = tmp_path / "engines" / run.id, list[str]()
+    (data / "data-site").mkdir(parents=True)
+    (data / "engine/data").mkdir(parents=True)
+    (run.state / "engine").mkdir(parents=True)
+
+    def group(name: GroupName) -> list[SimpleNamespace]:
+        return [SimpleNamespace(kill=lambda: killed.append(name), remove=lambda: None)]
+
+    def fails(*_: object) -> None:
+        raise Unavailable("dockerd did not start")
+
+    monkeypatch.setattr(private, "restore", lambda *_, **__: None)
+    monkeypatch.setattr(private, "groups_of", group)
+    monkeypatch.setattr(private, "exclusive_machine_lock", lambda *_: nullcontext())
+    monkeypatch.setattr(private, "_prepare", fails)
+    with pytest.raises(Unavailable), private.private_engine(run, "here", USUAL):  # type: ignore[arg-type]
+        pytest.fail("it has not started")
+    assert killed == [f"{run.id}/engine"]
+    assert [*data.iterdir()] == [data / "data-site"] and [*run.state.iterdir()] == []

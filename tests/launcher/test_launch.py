@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
-from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
+from weighbridge.errors import Cancelled, EnvironmentLost, Interrupted, Unavailable
 from weighbridge.launcher import frames, launch
 from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.cancellation import Cancellation
 from weighbridge.model.command import Command
 from weighbridge.model.secret import SecretName
 from weighbridge.secret_values import keep
@@ -253,3 +254,16 @@ def test_garbage_is_a_loss():
     assert launcher.closed.wait(5)
     with pytest.raises(EnvironmentLost):
         launcher.run(Command(("true",)))
+
+
+def test_a_wait_for_an_answer_can_be_cancelled():
+    stop = Cancellation()
+
+    def silent(frame: Frame) -> Iterator[Frame]:
+        stop.request()
+        yield from ()
+
+    launcher, _ = made(silent)
+    with launcher, stop.heeded(), pytest.raises(Cancelled):
+        launcher.listening((("tcp", 80),))
+    stop.close()

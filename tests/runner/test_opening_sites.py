@@ -2,16 +2,20 @@
 
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from weighbridge.errors import Interrupted, Unavailable
 from weighbridge.linux import cancellation
+from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.timing import Timing
 from weighbridge.runner.signals import interruptible
+from weighbridge.runner.sites import Sites
 
-from .world import World, go, study
+from .world import USERLAND, World, context, go, study
 
 LONG_S = 60.0
 SOLO = "cpu: {kind: fake-solo}"
@@ -87,6 +91,52 @@ def test_an_optional_environment_is_left_out_and_the_others_open(world: World, t
     told = go(tmp_path, study(SOLO, blocks=1, optional=["one"]))
     assert {trial.environment for trial in told.begun} == {"native", "native-again", "two"}
     assert world.left() == []
+
+
+def test_optional_environments_open_last_and_in_the_order_of_the_study(world: World, tmp_path: Path):
+    """They wait also for the further sites of the required ones, and never open at the same time."""
+    opening, at_once = threading.Lock(), list[bool]()
+
+    def at_open(request: SiteRequest) -> None:
+        if place(request) in ("one", "two"):
+            at_once.append(not opening.acquire(blocking=False))
+            opening.release()
+
+    world.at_open = at_open
+    go(tmp_path, study("cpu: {kind: fake-solo, sites: 2}", blocks=1, optional=["one", "two"]))
+    opened = list(map(place, world.requests))
+    assert sorted(opened[:4]) == ["native", "native", "native-again", "native-again"]
+    assert opened[4:] == ["one", "two", "one", "two"] and not any(at_once)
+
+
+def test_a_required_environment_gets_what_is_left(world: World, tmp_path: Path):
+    """Only one of three finds room, although the optional ones are earlier in the study."""
+    room = ["native", "native-again", "two"]
+
+    def at_open(request: SiteRequest) -> None:
+        if len(world.requests) >= len(room):
+            raise Unavailable("no memory left")
+
+    world.at_open = at_open
+    told = go(tmp_path, study(SOLO, blocks=1, optional=["one"]))
+    assert {trial.environment for trial in told.begun} == {*room}
+    assert world.left() == []
+
+
+def test_no_environment_is_charged_for_a_site_outside_of_all(world: World, tmp_path: Path):
+    now = [0.0]
+    timing = Timing(clock=lambda: now[0])
+
+    def at_open(request: SiteRequest) -> None:
+        now[0] += 100.0 if request.environment == "outside" else 1.0
+
+    world.orders, world.at_open = {"fake": "one by one", "native": "one by one"}, at_open
+    planned = study("net: {kind: fake}", blocks=1)
+    with context(tmp_path) as run, ExitStack() as stack:
+        meters = OpenMeters(planned.file.meters, 1.0, stack)
+        Sites(planned, run, USERLAND, meters, timing=timing).open_all(stack)
+    assert any(each.environment == "outside" for each in world.requests)
+    assert set(timing.environments) == {*SITES} and max(timing.environments.values()) < 100
 
 
 def test_an_interrupt_while_sites_open_closes_all(world: World, tmp_path: Path):

@@ -118,6 +118,33 @@ def test_a_cancelled_thread_can_wait_in_its_cleanup():
     assert cancellation.descriptor() is None
 
 
+def test_nothing_cancels_the_cleanup_after_an_error_of_its_own(run: RunContext):
+    """The second failure arrives while the first task cleans up; the third task shows when it has arrived."""
+    begun, arrived, ended = threading.Barrier(3), threading.Event(), list[bool]()
+
+    def fails_first() -> None:
+        try:
+            begun.wait(LONG_S)
+            raise Unavailable("first")
+        finally:
+            ended.append(cancellation.wait(arrived, LONG_S) and cancellation.descriptor() is None)
+
+    def fails() -> None:
+        begun.wait(LONG_S)
+        raise Unavailable("second")
+
+    def waits() -> None:
+        begun.wait(LONG_S)
+        try:
+            waits_for_ever()
+        finally:
+            arrived.set()
+
+    with pytest.raises(Unavailable, match="first"):
+        openers(run).run_all([fails_first, fails, waits])
+    assert ended == [True]
+
+
 def test_what_has_an_order_is_one_task_and_the_longest_is_first():
     groups = in_groups(["a", "s1", "b", "s2"], lambda name: "swarm" if name.startswith("s") else "")
     assert groups == [["s1", "s2"], ["a"], ["b"]]

@@ -6,8 +6,9 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
@@ -18,7 +19,7 @@ from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.linux import delegation
+from weighbridge.linux import cancellation, delegation
 from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.slices import slice_of
@@ -115,7 +116,7 @@ class Engine:
         """Return an image with one layer: the launcher and the userland's files, unpacked by the engine."""
         self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
         with userland.archive().open("rb") as data:
-            pieces = iter(lambda: data.read(_CHUNK), b"")  # a file object would get two contradicting headers
+            pieces = iter(partial(_next_piece, data), b"")  # a file object would get two contradicting headers
             repository, _, version = tag.partition(":")
             self.client.api.import_image_from_stream(
                 itertools.chain([executable(LAUNCHER, program)], pieces),
@@ -155,6 +156,11 @@ class Engine:
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
         remove_labelled(ask_by(self.client), self._run.id)
+
+
+def _next_piece(data: IO[bytes]) -> bytes:
+    cancellation.check()  # an import can need minutes
+    return data.read(_CHUNK)
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:

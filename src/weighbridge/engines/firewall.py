@@ -14,6 +14,7 @@ import itertools
 import json
 import re
 import shlex
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class Adds(enum.Enum):
     """netavark's chains; each of its rules is in one of them or leads to one."""
 
 
+_NOTING = threading.RLock()
+"""Held while a thread writes the note, or undoes what it says: several threads open engines."""
 _BRIDGE = "docker0"
 _VETH = re.compile(r"veth[0-9a-f]{7}")
 """Docker's names of both ends of a veth pair. The end in the container is renamed."""
@@ -112,8 +115,12 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
 
     ``beside_engine``: whether the user's own Docker engine runs.
     """
-    if (folder / NOTE).exists():
-        return
+    with _NOTING:
+        if not (folder / NOTE).exists():
+            _write_note(folder, beside_engine=beside_engine)
+
+
+def _write_note(folder: Path, *, beside_engine: bool) -> None:
     tables = {family: state for family in FAMILIES if (state := saved(family)) is not None}
     note = {
         "tables": {family: {name: state.get(name, []) for name in TABLES} for family, state in tables.items()},
@@ -136,6 +143,11 @@ def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = Fal
     the user's own Docker engine runs now, whose rules look like ours: they and the sysctls stay, and if it did not
     run before, so does the note.
     """
+    with _NOTING:
+        _restore(folder, adds, beside_engine=beside_engine)
+
+
+def _restore(folder: Path, adds: Adds | None, *, beside_engine: bool) -> None:
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     note = _note(folder)
     if note is None:

@@ -51,6 +51,7 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
                 except Unavailable as error:
                     if _LATE not in str(error):
                         raise
+                if client is None:  # while a thread handles an error, nothing can stop its waits
                     daemon = host.start(Command(argv))
                     client = await_answer(lambda: host.reach(_SOCKET), daemon)
             yield client

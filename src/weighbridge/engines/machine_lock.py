@@ -6,8 +6,8 @@ by restoring the filter from before its start.
 """
 
 import contextlib
-import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ from pathlib import Path
 from weighbridge.engines import client, firewall
 from weighbridge.engines.firewall import Adds
 from weighbridge.errors import Unavailable
+from weighbridge.linux import cancellation, file_lock
 
 WAIT_S = 120.0
 """How long a run waits for another one's engine."""
@@ -31,36 +32,29 @@ class _Lock:
 
 _locks: dict[Path, _Lock] = {}
 """What this process holds, by the folder that is locked."""
+_changing = threading.Lock()
+"""Protects ``_locks``: several threads open engines. No thread waits for another run while it has this lock."""
 
 
 @contextmanager
 def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Let no engine of another run change the machine in this context; engines of this process share it."""
-    lock = _locks.get(base) or _Lock(os.open(base, os.O_RDONLY | os.O_DIRECTORY))
+    _wait_for(base, say)
     try:
-        if base not in _locks:
-            _wait_for(lock.folder, say)
-            _locks[base] = lock
-        lock.users += 1
-        try:
-            yield
-        finally:
-            lock.users -= 1
+        yield
     finally:
-        if not lock.users:
-            _locks.pop(base, None)
-            os.close(lock.folder)
+        _leave(base)
 
 
-def _wait_for(folder: int, say: Callable[[str], None]) -> None:
-    if _taken(folder):
+def _wait_for(base: Path, say: Callable[[str], None]) -> None:
+    if _joined(base):
         return
     minutes = f"{WAIT_S / 60:.0f} min"
     say(f"waiting up to {minutes} (beyond --within) for another run")  # fits into 80 columns
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
-        time.sleep(_PAUSE_S)
-        if _taken(folder):
+        cancellation.sleep(_PAUSE_S)
+        if _joined(base):
             return
     raise Unavailable(
         f"the container engine of another run is still active after {minutes}, and two such engines would undo each "
@@ -69,12 +63,24 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
     )
 
 
-def _taken(folder: int) -> bool:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+def _joined(base: Path) -> bool:
+    """Share the lock of this process, which takes it at first use; return False if another run has it."""
+    with _changing:
+        if base not in _locks:
+            folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+            if not file_lock.take(folder):
+                os.close(folder)
+                return False
+            _locks[base] = _Lock(folder)
+        _locks[base].users += 1
     return True
+
+
+def _leave(base: Path) -> None:
+    with _changing:
+        _locks[base].users -= 1
+        if not _locks[base].users:
+            os.close(_locks.pop(base).folder)
 
 
 def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) -> None:
@@ -84,29 +90,29 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
 
     Where another engine of this process still runs, only what this kind of engine adds is taken out.
     """
-    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+    with contextlib.suppress(FileNotFoundError):
         if base in _locks:
             firewall.restore(base, adds)
             further()
             return
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            firewall.restore(base, beside_engine=_beside_engine(base))
-            further()
+            if file_lock.take(folder):
+                firewall.restore(base, beside_engine=_beside_engine(base))
+                further()
         finally:
             os.close(folder)
 
 
 def left(base: Path) -> list[str]:
     """Return what engines left in the packet filter, unless a living run's engine needs it: see `firewall.left`."""
-    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+    with contextlib.suppress(FileNotFoundError):
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = file_lock.take(folder)
         finally:
             os.close(folder)
-        return firewall.left(base, beside_engine=_beside_engine(base))
+        return firewall.left(base, beside_engine=_beside_engine(base)) if free else []
     return []
 
 

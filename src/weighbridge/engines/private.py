@@ -16,7 +16,7 @@ from weighbridge.engines.firewall import Adds
 from weighbridge.engines.machine_lock import exclusive_machine_lock, left, restore
 from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
-from weighbridge.linux import links, process
+from weighbridge.linux import process
 from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.linux.cleanup import DataFolders
 from weighbridge.linux.deletion import OwnFolder, remove_trees
@@ -37,7 +37,10 @@ HOST_FOLDERS = {
 """The host's folders that an engine always writes to, by the names of their private contents."""
 _MADE = "made-folders"
 _RUNNING = "engine"
-"""Folder of a run's state with the engine's sockets. Those of a killed one would keep another from starting."""
+"""The engine's control group, the folder of its data, and the folder of its sockets in a run's state.
+
+The sockets of a killed engine would keep another from starting.
+"""
 
 # In a mount namespace of its own, so that no mount of the engine outlives its processes. The host's folders get
 # private contents: dockerd would leave its key, its run-time data, containerd's sockets and files of overlay networks
@@ -53,11 +56,11 @@ exec "$@"
 def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[Any]:
     """Yield the client of our own engine on this machine, ``host``; only root can start one."""
     run.say("starting a private Docker engine")
-    data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
+    data, socket = run.cache / "engines" / run.id / _RUNNING, run.state / "docker.sock"
     try:
         with exclusive_machine_lock(run.state.parent, run.say):
             _prepare(run, data)
-            group = Cgroup(GroupName(run.id, "engine")).create()
+            group = Cgroup(GroupName(run.id, _RUNNING)).create()
             argv = with_private_folders(
                 data,
                 *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
@@ -76,7 +79,7 @@ def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[
             finally:
                 daemon.stop()
     finally:
-        _discard(run)
+        _discard(run, data)
 
 
 def with_private_folders(scratch: Path, *argv: str) -> tuple[str, ...]:
@@ -98,17 +101,18 @@ def _prepare(run: RunContext, data: Path) -> None:
     (data / "etc/daemon.json").write_text(daemon_file())
 
 
-def _discard(run: RunContext) -> None:
-    """Remove everything of an engine that has stopped: processes, links, filter rules, folders.
+def _discard(run: RunContext, data: Path) -> None:
+    """Remove what an engine that has stopped leaves: its processes, filter rules and folders.
 
-    The end of the run tries again what fails, and says it.
+    Other sites of the run can be open, so this removes nothing else. The end of the run removes all links and groups.
+    It also tries again what fails, and says it.
     """
-    for group in groups_of(GroupName(run.id)):
+    for group in groups_of(GroupName(run.id, _RUNNING)):
         group.kill()
         group.remove()
-    links.remove_all(run.id)
-    ours = OrphanedRun(run.id, run.state, run.cache / "engines" / run.id)
-    discard(ours, (DataFolders(), EngineTraces()))
+    discard(OrphanedRun(run.id, run.state, data), (DataFolders(), EngineTraces()))
+    with contextlib.suppress(OSError):
+        data.parent.parent.rmdir()
 
 
 class EngineTraces(Cleanup):

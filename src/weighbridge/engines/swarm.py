@@ -14,6 +14,7 @@ from weighbridge.engines.docker import Engine
 from weighbridge.engines.labelled import LABEL, Ask
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
+from weighbridge.linux import cancellation
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.host import SWARM_BRIDGE, RunContext
 
@@ -153,7 +154,7 @@ class Swarm:
                     raise Unavailable(
                         f"host {engine.host.name}: its engine did not create the overlay network{within}{why}"
                     )
-                time.sleep(_LOOK_S)
+                cancellation.sleep(_LOOK_S)
             yield
         finally:
             quietly(service.remove)

@@ -176,7 +176,7 @@ class Launcher:
     def answer_of(self, reply: AwaitedFrame) -> Frame:
         """Wait for an answer."""
         self._heard = time.monotonic()
-        while not reply.arrival.wait(ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
+        while not cancellation.wait(reply.arrival, ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
             pass  # a long answer can arrive over a slow link
         if not reply.arrival.is_set():
             raise EnvironmentLost(f"{self.name}: its launcher has not answered for {ANSWER_S:.0f} s")
@@ -268,9 +268,10 @@ class Launched:
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; return True once it has ended."""
         deadline = time.monotonic() + max(0.0, timeout_s)
-        if not self._began.arrival.wait(max(0.0, timeout_s)):
+        if not cancellation.wait(self._began.arrival, max(0.0, timeout_s)):
             return False
-        return self.poll() is not None or self._ended.arrival.wait(max(0.0, deadline - time.monotonic()))
+        left_s = max(0.0, deadline - time.monotonic())
+        return self.poll() is not None or cancellation.wait(self._ended.arrival, left_s)
 
     def printed(self) -> tuple[bytes, bytes]:
         """Return its output so far, as ``SiteProcess.printed``; all of it once it has ended."""
@@ -281,7 +282,8 @@ class Launched:
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it and its group: its stop signal, then KILL after two seconds. Raises EnvironmentLost."""
         if self._completed is None:
-            self._completed = self._end(timed_out)
+            with cancellation.ignored():
+                self._completed = self._end(timed_out)
             self._launcher.forget(self._number)
         return self._completed
 

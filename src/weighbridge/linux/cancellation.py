@@ -1,10 +1,11 @@
 """Stops the waits of worker threads, because a signal interrupts only the main thread.
 
 A thread takes part with `Cancellation.heeded`. Its next wait for a process or an answer then raises Cancelled, once:
-the cleanup that follows can wait again.
+the cleanup that follows can wait again. While a thread handles an error of its own, nothing stops its waits either.
 """
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -51,20 +52,25 @@ class Cancellation:
             raise Cancelled
 
 
+def _heeded() -> Cancellation | None:
+    """Return what can stop this thread; None while it handles an error, because it cleans up then."""
+    return None if sys.exc_info()[0] is not None else _HEEDED.get()
+
+
 def check() -> None:
     """Raise Cancelled if this thread is to stop."""
-    if (cancellation := _HEEDED.get()) is not None:
+    if (cancellation := _heeded()) is not None:
         cancellation.check()
 
 
 def descriptor() -> int | None:
     """Return a descriptor that becomes readable when this thread is to stop; None if nothing can stop it."""
-    return None if (cancellation := _HEEDED.get()) is None else cancellation._readable_at_end
+    return None if (cancellation := _heeded()) is None else cancellation._readable_at_end
 
 
 def wait(event: threading.Event, timeout_s: float) -> bool:
     """Wait until an event is set; return False after ``timeout_s``. Raises Cancelled."""
-    if _HEEDED.get() is None:
+    if _heeded() is None:
         return event.wait(timeout_s)
     deadline = time.monotonic() + timeout_s
     while not event.wait(max(0.0, min(_LOOK_S, deadline - time.monotonic()))):
@@ -72,6 +78,11 @@ def wait(event: threading.Event, timeout_s: float) -> bool:
         if time.monotonic() >= deadline:
             return False
     return True
+
+
+def sleep(seconds: float) -> None:
+    """Do nothing for some time. Raises Cancelled."""
+    wait(threading.Event(), seconds)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Openers:
         """Run the tasks, and return their results in the same order. Only the main thread can call this.
 
         If one raises, the others are cancelled, and the error is raised when all have ended. Also on Ctrl-C it first
-        waits for all.
+        waits for all. Only a call of the Docker SDK is not cancelled; it ends by its time-out.
         """
         futures: list[Future[Result]] = []
         with closing(Cancellation()) as cancellation:

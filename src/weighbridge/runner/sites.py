@@ -55,6 +55,8 @@ from weighbridge.store.run import RunStore
 
 CLEANUP = "cleanup"
 """The scope of facts about failed steps at the end of a run: "ENVIRONMENT/ROLE" -> reason."""
+_OPTIONAL = "optional"
+"""The order of all sites of environments that can be left out."""
 SiteId = tuple[str, Role, str]
 """Identifies a site: its environment or "outside", its role, and the host of its clients."""
 Opened = TypeVar("Opened")
@@ -192,7 +194,6 @@ class Sites:
             self.neighbourhood = start_supporting_services(self.run, engine, self.study.file.companions)
         self.routes.give_ports(self.study, self._host("server"))
         self._open_sites(stack)
-        self._open_further()
         over_udp = first_over(self.study, "udp")
         for _, arm, cell in over_udp.values():
             if arm in self.study.arms:  # the clients of another host can have left it out
@@ -204,7 +205,11 @@ class Sites:
                     self.routes.find_path(arm, cell, transport, self._sites(arm, cell))
 
     def _open_sites(self, stack: ExitStack) -> None:
-        """Open a site for each role in each environment, and for each role outside of them."""
+        """Open a site for each role in each environment, and for each role outside of them, and their further sites.
+
+        Environments that can be left out come last, one after the other. So they never take memory, a disk or an
+        engine from a required one, and it is always the same one that finds too little.
+        """
         wanted: dict[SiteId, Arm] = {}
         for arm in self.study.arms:
             for cell in self._cells_of(arm):
@@ -218,14 +223,18 @@ class Sites:
             own = self._stacks[arm.name].enter_context(ExitStack()) if inside else outside[key]
             opened_by = partial(self._open_one, key, arm, self._name(key), number, len(wanted))
             openings[key] = _Opening(arm, inside, order, own, opened_by)
-        self._open_in_threads(openings.values())
-        self._open = {key: each.opened for key, each in openings.items() if each.opened is not None}
-        self._leave_out_failed(openings.values())
+        for optional in (False, True):
+            due = {key: each for key, each in openings.items() if (each.order == _OPTIONAL) is optional}
+            self._open_in_threads(due.values())
+            self._open |= {key: each.opened for key, each in due.items() if each.opened is not None}
+            self._leave_out_failed(due.values())
+            self._open_further([arm for arm in self.study.arms if self._can_leave_out(arm) is optional])
+        self._open = {key: self._open[key] for key in openings if key in self._open}
 
-    def _open_further(self) -> None:
+    def _open_further(self, arms: Iterable[Arm]) -> None:
         """Open the other sites of workloads that run in several at a time."""
         openings: list[tuple[OpenSite, _Opening[Site]]] = []
-        for arm in self.study.arms:
+        for arm in arms:
             numbers: Counter[SiteId] = Counter()
             for cell in self._cells_of(arm):
                 numbers |= Counter({self._key(arm, "solo", cell.client): cell.sites - 1})
@@ -248,6 +257,8 @@ class Sites:
     def _order_of(self, key: SiteId, arm: Arm) -> str:
         """Return the name that all sites share that open one after the other; "" for a site without an order."""
         place, role, client = key
+        if place != OUTSIDE and self._can_leave_out(arm):
+            return _OPTIONAL
         if self.study.file.hosts[self._host_name(role, client)].own_traits.managed:
             return "managed"  # one session with a cluster makes all of its pods
         return registry.environments()[arm.kind].opens_in_order(arm.options) if place != OUTSIDE else ""
@@ -262,7 +273,7 @@ class Sites:
             if any(other.error for other in openings if other.arm is each.arm):
                 continue
             try:
-                with self.timing.environment(each.arm.name):
+                with self.timing.environment(each.arm.name) if each.inside else nullcontext():
                     each.opened = each.open(each.stack)
             except (Unavailable, EnvironmentLost) as error:
                 if not (each.inside and self._can_leave_out(each.arm)):

@@ -113,10 +113,10 @@ class GuestHost(SwitchedHost, AgentHost):
 
     def _unpacked(self, userland: Userland) -> Path:
         """Return the root filesystem's path in the guest: two are mounted from a disk, later ones are copied."""
-        image = disk.ensure(userland, self._run.cache, self._run.say)
-        try:
+        image, device = disk.ensure(userland, self._run.cache, self._run.say), None
+        with contextlib.suppress(Unavailable):
             device = self.disk(image)
-        except Unavailable:
+        if device is None:
             return super()._unpacked(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
         completed = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))

@@ -1,0 +1,13 @@
+"""Takes a lock on an open file or folder (flock(2)) without a wait that nothing can end."""
+
+import fcntl
+from typing import IO
+
+
+def take(file: int | IO[str]) -> bool:
+    """Take the lock, which its last descriptor frees; return False if another descriptor has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
