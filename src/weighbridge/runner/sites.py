@@ -55,8 +55,8 @@ from weighbridge.store.run import RunStore
 
 CLEANUP = "cleanup"
 """The scope of facts about failed steps at the end of a run: "ENVIRONMENT/ROLE" -> reason."""
-_OPTIONAL = "optional"
-"""The order of all sites of environments that can be left out."""
+_MANAGED, _OPTIONAL = "managed", "optional "
+"""The order of pods, and the beginning of the orders of environments that can be left out."""
 SiteId = tuple[str, Role, str]
 """Identifies a site: its environment or "outside", its role, and the host of its clients."""
 Opened = TypeVar("Opened")
@@ -207,8 +207,8 @@ class Sites:
     def _open_sites(self, stack: ExitStack) -> None:
         """Open a site for each role in each environment, and for each role outside of them, and their further sites.
 
-        Environments that can be left out come last, one after the other. So they never take memory, a disk or an
-        engine from a required one, and it is always the same one that finds too little.
+        Environments that can be left out come last, those of one kind one after the other. So they never take memory,
+        a disk or an engine from a required one, and of one kind it is always the same one that finds too little.
         """
         wanted: dict[SiteId, Arm] = {}
         for arm in self.study.arms:
@@ -224,7 +224,7 @@ class Sites:
             opened_by = partial(self._open_one, key, arm, self._name(key), number, len(wanted))
             openings[key] = _Opening(arm, inside, order, own, opened_by)
         for optional in (False, True):
-            due = {key: each for key, each in openings.items() if (each.order == _OPTIONAL) is optional}
+            due = {key: each for key, each in openings.items() if each.order.startswith(_OPTIONAL) is optional}
             self._open_in_threads(due.values())
             self._open |= {key: each.opened for key, each in due.items() if each.opened is not None}
             self._leave_out_failed(due.values())
@@ -257,11 +257,11 @@ class Sites:
     def _order_of(self, key: SiteId, arm: Arm) -> str:
         """Return the name that all sites share that open one after the other; "" for a site without an order."""
         place, role, client = key
-        if place != OUTSIDE and self._can_leave_out(arm):
-            return _OPTIONAL
-        if self.study.file.hosts[self._host_name(role, client)].own_traits.managed:
-            return "managed"  # one session with a cluster makes all of its pods
-        return registry.environments()[arm.kind].opens_in_order(arm.options) if place != OUTSIDE else ""
+        managed = self.study.file.hosts[self._host_name(role, client)].own_traits.managed
+        if place == OUTSIDE:
+            return _MANAGED if managed else ""
+        order = _MANAGED if managed else registry.environments()[arm.kind].opens_in_order(arm.options)
+        return f"{_OPTIONAL}{order or arm.kind}" if self._can_leave_out(arm) else order
 
     def _open_in_threads(self, openings: Iterable[_Opening[Opened]]) -> None:
         """Open sites at the same time. Raises Unavailable, EnvironmentLost, if the environment cannot be left out."""
