@@ -148,5 +148,5 @@ class TrialRecord:
 
 
 def preparation_s(took_s: float, duration_s: float, measured_s: float | None) -> float:
-    """Return how much of a trial's ``duration_s`` its preparations took, of which several can run at a time."""
+    """Return how long the preparations of a trial took, although their times overlap if several run at once."""
     return min(took_s, max(0.0, duration_s - (measured_s or 0.0)))
