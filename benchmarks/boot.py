@@ -147,7 +147,7 @@ def measure(kinds: list[Kind], rounds: int, trips: int, idle: int, seed: int) ->
 def _opened(asked: Openings, kind: Kind) -> Opened:
     try:
         site = kind.opened.site
-        return read_opened(open_sites(asked, TRUE, kind.another, site.memory, counted=site.counted))
+        return read_opened(open_sites(asked, TRUE, kind.another, site.memory, {}, counted=site.counted))
     except TrialFailure as why:
         raise SystemExit(f"{kind.name}: {why}") from why
 

@@ -1,7 +1,11 @@
 """What CPUs polled is idle time, in /proc/stat and in a meter's series."""
 
+import os
+from pathlib import Path
+
 import pytest
 
+from weighbridge.meters import poller
 from weighbridge.meters.host import stat
 from weighbridge.meters.polling import as_idle, series_as_idle
 from weighbridge.model.trial import Series
@@ -38,3 +42,17 @@ def test_niced_readings_are_idle_ones():
     assert found["host a", "cpu_idle_share"] == (1.5, 1.25) and found["host a", "cpu_nice_share"] == (0.0, 0.0)
     assert len(found) == 4, "load and pressure count the pollers"
     assert found["host a", "cpu_user_share"] == (0.5, 0.75) and found["server", "cpu_idle_share"] == (0.125, 0.125)
+
+
+def test_a_poller_stays_on_its_cpu_when_a_cpuset_allows_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Before Linux 6.2, a process that joins a cpuset can use all of its CPUs."""
+    procs, page, steps = tmp_path / "procs", tmp_path / "page", list[tuple[set[int], str]]()
+    procs.write_text("")
+    page.write_bytes(bytes(8))
+    monkeypatch.setattr(poller.sys, "argv", ["", "3", str(page), str(os.getppid() + 1), str(procs)])
+    monkeypatch.setattr(poller, "polling_obstacle", lambda: "")
+    for name in ("sched_setscheduler", "nice"):
+        monkeypatch.setattr(poller.os, name, lambda *_: None)
+    monkeypatch.setattr(poller.os, "sched_setaffinity", lambda _, cpus: steps.append((cpus, procs.read_text())))
+    assert poller.main() == 0
+    assert steps == [({3}, ""), ({3}, "0")], "before the test of the clock, and after the joins"

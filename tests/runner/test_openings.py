@@ -1,8 +1,11 @@
 """Trials that open sites: like the measured one, timed, closed in reverse whatever happens, and nobody else's."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from statistics import NormalDist, geometric_mean
 from types import SimpleNamespace
 
 import pytest
@@ -55,7 +58,7 @@ def reader(*levels: int, total: int = TOTAL) -> Callable[[], dict[str, int]]:
 
 
 def test_one_after_another_each_is_closed_before_the_next(world: World):
-    done = open_sites(Openings(2), TRUE, fresh(world), reader(2**33))
+    done = open_sites(Openings(2), TRUE, fresh(world), reader(2**33), {})
     assert world.ran == [("0", ("true",)), ("0", ("closed",)), ("1", ("true",)), ("1", ("closed",))]
     found = opened(done)
     assert [each.close_s is not None and 0 <= each.open_s <= each.ready_s for each in found.openings] == [True] * 2
@@ -66,17 +69,17 @@ def test_one_after_another_each_is_closed_before_the_next(world: World):
 def test_no_further_one_where_memory_would_run_under_the_floor(world: World):
     levels = [FLOOR_BYTES * 2 + (5 - number) * 2**28 for number in range(6)]
     steep = [6 * 2**30, 4 * 2**30, 3 * 2**30]  # a third would leave 1 GiB, less than a tenth of 16 GiB
-    found = opened(open_sites(Openings(8, together=True), TRUE, fresh(world), reader(*steep)))
+    found = opened(open_sites(Openings(8, together=True), TRUE, fresh(world), reader(*steep), {}))
     assert (found.stopped, len(found.openings)) == ("memory", 2)
     assert [each.available_bytes for each in found.openings] == steep[1:]
-    found = opened(open_sites(Openings(5, together=True), TRUE, fresh(world), reader(*levels)))
+    found = opened(open_sites(Openings(5, together=True), TRUE, fresh(world), reader(*levels), {}))
     assert (found.stopped, len(found.openings)) == ("", 5)
 
 
 def test_memory_that_only_sites_get_may_be_used_up_and_their_groups_are_not_the_machines(world: World):
     levels = [2**29, 2**29 - 2**28, 2**28 - 2**27]  # another one would need more than is left
     asked = Openings(8, together=True)
-    found = opened(open_sites(asked, TRUE, fresh(world), reader(*levels, total=2**30), counted=False))
+    found = opened(open_sites(asked, TRUE, fresh(world), reader(*levels, total=2**30), {}, counted=False))
     assert (found.stopped, [each.available_bytes for each in found.openings]) == ("memory", levels[1:])
     assert {each.group_bytes for each in found.openings} == {None} and found.total_bytes == 2**30
 
@@ -88,26 +91,76 @@ def test_no_further_one_after_three_slow_starts_in_a_row(world: World, monkeypat
     def lasts(number: int) -> None:
         clock[0] += (1.0, 2.0, 9.0, 1.0, 9.0, 10.0, 9.0)[number]
 
-    found = opened(open_sites(Openings(9, together=True, slow=4), TRUE, fresh(world, lasts), reader(2**33)))
+    found = opened(open_sites(Openings(9, together=True, slow=4), TRUE, fresh(world, lasts), reader(2**33), {}))
     assert ([each.ready_s for each in found.openings], found.stopped) == ([1, 2, 9, 1, 9, 10, 9], "slow")
 
 
 @pytest.mark.parametrize(
-    ("fewest", "lasting_s", "opened_sites"), [(1, 0.0, 1), (1, 2.5, 3), (1, 3.0, 3), (4, 2.5, 4)]
+    ("fewest", "lasting_s", "opened_sites"), [(1, 0.0, 1), (1, 1.0, 1), (1, 2.6, 3), (1, 3.4, 3), (4, 2.5, 4)]
 )
-def test_sites_are_opened_until_the_trial_has_lasted_long_enough(
+def test_the_first_trial_finds_how_many_sites_all_trials_open(
     world: World, monkeypatch: pytest.MonkeyPatch, fewest: int, lasting_s: float, opened_sites: int
 ):
+    takes_s = 1.0
     clock = [0.0]
     monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
 
-    def takes_a_second(_: int) -> None:
-        clock[0] += 1
+    def takes(_: int) -> None:
+        clock[0] += takes_s
 
-    asked = Openings(fewest, lasting_s=lasting_s)
-    found = opened(open_sites(asked, TRUE, fresh(world, takes_a_second), reader(2**33)))
-    assert len(found.openings) == opened_sites
+    asked, start_s = Openings(fewest, lasting_s=lasting_s), dict[tuple[str, ...], float]()
+    first = opened(open_sites(asked, TRUE, fresh(world, takes), reader(2**33), start_s))
+    discarded = len(world.sites) - len(first.openings)
+    takes_s = 0.25
+    second = opened(open_sites(asked, TRUE, fresh(world, takes), reader(2**33), start_s))
+    assert [len(each.openings) for each in (first, second)] == [opened_sites] * 2
+    assert (discarded, len(world.sites) - discarded - 2 * opened_sites) == ((2, 1) if lasting_s else (0, 0))
     assert all(site.closed for site in world.sites)
+
+
+def test_a_start_longer_than_the_trial_has_no_other_before_it(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
+
+    def takes(number: int) -> None:
+        clock[0] += 9 - number
+
+    start_s: dict[tuple[str, ...], float] = {}
+    for sites in (3, 4, 5):  # the first trial finds out with two
+        opened(open_sites(Openings(lasting_s=1), TRUE, fresh(world, takes), reader(2**33), start_s))
+        assert len(world.sites) == sites
+    assert start_s == {TRUE.argv: 8}
+
+
+@pytest.mark.parametrize("mean_s", [0.016, 0.1, 0.35, 0.6, 0.9, 1.5])
+def test_a_trial_reports_the_time_of_a_start_however_long_starts_are(monkeypatch: pytest.MonkeyPatch, mean_s: float):
+    """On a simulated clock. The quantiles of the times are spread evenly, so few sessions are enough."""
+    spread, options = math.sqrt(math.log1p(0.45**2)), boot.BootOptions()
+    true_s = mean_s * math.exp(-spread * spread / 2)
+    clock, number, slower_s = [0.0], count(1), [0.0]
+    monkeypatch.setattr(openings, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=lambda _: None))
+    monkeypatch.setattr(openings, "_own_cpu_s", lambda: 0.0)
+
+    def run(command: Command) -> Completed:
+        quantile = next(number) * (math.sqrt(5) - 1) / 2 % 1
+        clock[0] += true_s * math.exp(spread * NormalDist().inv_cdf(quantile)) + slower_s[0]
+        slower_s[0] = 0.0
+        return Completed(command.argv, 0, b"", b"", 0.0)
+
+    @contextmanager
+    def open_site() -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(run=run)
+        clock[0] += mean_s / 4
+
+    def reported_s(start_s: dict[tuple[str, ...], float]) -> float:
+        slower_s[0] = 0.015 if mean_s < 0.5 else 0.0  # after a pause; no other start comes before longer ones
+        asked = boot.PLUGIN.openings(options)
+        done = open_sites(asked, TRUE, open_site, reader(2**33), start_s, counted=False)  # type: ignore[arg-type]
+        return boot.PLUGIN.parse(options, {"solo": done}).measurements[0].value
+
+    sessions = [dict[tuple[str, ...], float]() for _ in range(4)]
+    reported = [reported_s(each) for each in sessions for _ in range(200 if mean_s > 0.3 else 20)]
+    assert geometric_mean(reported) == pytest.approx(true_s, rel=0.01)
 
 
 def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -118,13 +171,13 @@ def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monk
         ended.ru_utime += 0.25
         ended.ru_stime += 0.5
 
-    found = opened(open_sites(Openings(1), TRUE, fresh(world, ends), reader(2**33)))
+    found = opened(open_sites(Openings(1), TRUE, fresh(world, ends), reader(2**33), {}))
     assert 0.75 <= found.openings[0].own_cpu_s < 1
 
 
 def test_one_whose_first_command_fails_is_told(world: World):
     world.fails = ("true",)
-    done = open_sites(Openings(), TRUE, fresh(world), reader(2**33))
+    done = open_sites(Openings(), TRUE, fresh(world), reader(2**33), {})
     assert done.stderr == b"its first command (true) exited with code 1: no space left"
     assert world.sites[0].closed
 
@@ -133,7 +186,7 @@ def test_a_machine_that_tells_no_memory_has_none_in_the_record(world: World):
     def unreadable() -> dict[str, int]:
         raise FileNotFoundError
 
-    found = opened(open_sites(Openings(2, together=True), TRUE, fresh(world), unreadable))
+    found = opened(open_sites(Openings(2, together=True), TRUE, fresh(world), unreadable, {}))
     assert found.available_bytes is None and len(found.openings) == 2
 
 

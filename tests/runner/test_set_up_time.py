@@ -9,7 +9,7 @@ from weighbridge.features.guests import accelerator
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner import set_up_time
-from weighbridge.runner.set_up_time import set_up_s
+from weighbridge.runner.set_up_time import omits_unapproved, set_up_s
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -49,6 +49,14 @@ def test_a_root_filesystem_counts_until_it_is_built(monkeypatch: pytest.MonkeyPa
     missing_s = set_up_s(study())
     monkeypatch.setattr(set_up_time, "cached", lambda *_: object())
     assert missing_s - set_up_s(study()) == pytest.approx(registry.userlands()["packages"].build_s)
+
+
+def test_a_root_filesystem_of_an_unapproved_image_does_not_count(tmp_path: Path):
+    text = STUDY.format(host="testbed") + f"userland: {{kind: saved-image, path: {tmp_path / 'none.tar'}}}\n"
+    foreign = check(parse(text, "any.yaml")).model_copy(update={"approved": False})
+    assert omits_unapproved(foreign)
+    assert not omits_unapproved(foreign.model_copy(update={"approved": True}))
+    assert not omits_unapproved(study().model_copy(update={"approved": False})), "packages need no approval"
 
 
 def test_hosts_that_do_not_depend_on_one_another_open_at_the_same_time(monkeypatch: pytest.MonkeyPatch):

@@ -77,3 +77,17 @@ def test_quantiles_at_the_ends_are_the_limits_of_the_values():
     assert [chi_square_quantile(3, 0), chi_square_quantile(3, 1)] == [0, math.inf]
     assert [t_cdf(3, -math.inf), t_cdf(3, 0), t_cdf(3, math.inf)] == [0, 0.5, 1]
     assert [beta_cdf(2, 3, 0), beta_cdf(2, 3, 1)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("function", "others"),
+    [
+        (normal_cdf, ()), (normal_quantile, ()), (beta_cdf, (2, 3)), (beta_quantile, (2, 3)), (t_cdf, (5,)),
+        (t_quantile_at, (5,)), (chi_square_quantile, (5,)),
+    ],
+)  # fmt: skip
+def test_no_number_has_no_probability_and_no_quantile(function, others):
+    values = [*others, 0.3]
+    assert not math.isnan(function(*values))
+    for place in range(len(values)):
+        assert math.isnan(function(*values[:place], math.nan, *values[place + 1 :]))

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import struct
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.errors import RunDirectoryError
 from weighbridge.store.database import DATABASE
-from weighbridge.store.run import STATUS, RunStore
+from weighbridge.store.run import STATUS, RunStore, trials_of_live_run
 from weighbridge.store.safe_folder import SafeFolder, file_in_run
 
 from .made import STUDY, record
@@ -82,6 +83,17 @@ def test_the_status_replaces_a_link(run: Path, canary: Path):
     (run / STATUS).symlink_to(canary)
     with RunStore(run, writable=True):
         assert not (run / STATUS).is_symlink()
+    assert canary.read_bytes() == b""
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_status_that_becomes_a_link_is_replaced(run: Path, canary: Path, link: Callable[[Path, Path], None]):
+    with RunStore(run, writable=True) as store:
+        (run / STATUS).unlink()
+        link(run / STATUS, canary)
+        store.save(record(block=2))
+        store.save(record(block=3))
+        assert trials_of_live_run(run) == 3
     assert canary.read_bytes() == b""
 
 

@@ -31,6 +31,19 @@ def test_boot_opens_one_after_another_and_density_all_together():
     assert density.PLUGIN.openings(options) == Openings(5, together=True, settle_s=2.0, slow=4.0)
 
 
+@pytest.mark.parametrize(
+    ("asked", "start_s", "number"),
+    [
+        (Openings(3), 0.0, 3), (Openings(3), 9.0, 3), (Openings(lasting_s=1), 0.016, 62),
+        (Openings(lasting_s=1), 0.6, 2),
+        (Openings(lasting_s=1), 0.9, 1), (Openings(lasting_s=1), 9.0, 1), (Openings(lasting_s=1), 0.0, 100),
+        (Openings(5, lasting_s=1), 0.5, 5),
+    ],
+)  # fmt: skip
+def test_as_many_sites_as_fit_in_the_time(asked: Openings, start_s: float, number: int):
+    assert asked.number(start_s) == number
+
+
 def test_boot_gives_the_geometric_means_of_a_trial():
     sites = [{"ready_s": ready, "close_s": close} for ready, close in ((0.4, 1), (0.1, 9), (0.2, 3))]
     for fewest in (1, 3):

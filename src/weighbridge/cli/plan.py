@@ -185,6 +185,7 @@ class PlanDocument(TypedDict):
     trials: list[PlannedTrial]
     seconds: PlannedTime
     set_up_s: int
+    set_up_omits_unapproved: bool
     seed: int
     decides: PlannedVerdicts
     cpu_idle: Literal["halt", "poll"]
@@ -247,6 +248,7 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
         ],
         "seconds": {"from": round(set_up_s + least), "to": round(set_up_s + most)},
         "set_up_s": round(set_up_s),
+        "set_up_omits_unapproved": planned.set_up_omits_unapproved,
         "seed": file.seed,
         "decides": _decides(planned.decidable),
         "cpu_idle": "poll" if wants_polling(file) and not cannot_poll() else "halt",
@@ -451,7 +453,9 @@ def images_lines(images: Iterable[PlannedImage]) -> list[str]:
 def time_line(document: PlanDocument) -> str:
     """Return the expected duration of a run, and the part of its set-up."""
     times = document["seconds"]
-    return f"time: {clock_range(times['from'], times['to'])}, of which set-up takes {clock(document['set_up_s'])}"
+    line = f"time: {clock_range(times['from'], times['to'])}, of which set-up takes {clock(document['set_up_s'])}"
+    omits = document["set_up_omits_unapproved"]
+    return f"{line}, without building root filesystems that you have not approved" if omits else line
 
 
 def _print(document: PlanDocument, planned: PlannedRun, *, with_trials: bool) -> None:

@@ -56,6 +56,7 @@ def main() -> int:
     for procs in sys.argv[4:]:
         with open(procs, "w") as group:  # noqa: PTH123 - pathlib would have to be loaded for it
             group.write("0")
+    os.sched_setaffinity(0, {cpu})  # before Linux 6.2, joining a cpuset allows all of its CPUs again
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.nice(19)  # the kernel counts it as "nice" then, apart from everybody else
     with open(path, "r+b") as file:  # noqa: PTH123

@@ -10,13 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 
+MOST_SITES = 100
+"""The largest number of sites of a trial that has a duration."""
+
 
 @dataclass(frozen=True, slots=True)
 class Openings:
     """How many sites like the measured one a trial opens, one after another.
 
-    ``lasting_s``: after ``sites`` sites, more are opened until the trial has lasted this long. ``together``: each
-    stays open, idle, until the last one is open; else it is closed before the next one opens.
+    ``lasting_s``: a trial opens more than ``sites`` sites if they fit in this time (`Openings.number`). ``together``:
+    each stays open, idle, until the last one is open; else it is closed before the next one opens.
     ``settle_s``: how long a site is idle before memory is read. ``slow``: no further site is opened once each of the
     last three took more than this multiple of the time of the first ones (`are_slow`).
     """
@@ -26,6 +29,12 @@ class Openings:
     together: bool = False
     settle_s: float = 0.0
     slow: float | None = None
+
+    def number(self, start_s: float) -> int:
+        """Return how many sites a trial opens if one takes ``start_s``: at least ``sites``, at most 100."""
+        if not self.lasting_s:
+            return self.sites
+        return max(self.sites, round(self.lasting_s / max(start_s, self.lasting_s / MOST_SITES)))
 
 
 _Seconds = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]

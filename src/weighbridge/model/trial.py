@@ -144,4 +144,9 @@ class TrialRecord:
     def preparation_s(self) -> float:
         """Return how long its preparations took, which its environment keeps for all further trials."""
         took_s = sum(each.duration_s for each in self.roles if each.role.partition(" ")[0] == PREPARATION)
-        return min(took_s, max(0.0, self.duration_s - (self.measured_s or 0.0)))  # several can run at a time
+        return preparation_s(took_s, self.duration_s, self.measured_s)
+
+
+def preparation_s(took_s: float, duration_s: float, measured_s: float | None) -> float:
+    """Return how long the preparations of a trial took, although their times overlap if several run at once."""
+    return min(took_s, max(0.0, duration_s - (measured_s or 0.0)))

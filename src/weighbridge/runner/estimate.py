@@ -128,15 +128,24 @@ class TimeLeft:
         workloads = {(cell.workload, cell.sites) for cell in cells}
         self._due_s = {key: due for key, due in self._due_s.items() if (key.workload, key.sites) not in workloads}
 
-    def note(self, trial: Trial, seconds: float, *, preparation_s: float = 0.0, succeeded: bool = True) -> None:
+    def note(
+        self,
+        trial: Trial,
+        seconds: float,
+        *,
+        preparation_s: float = 0.0,
+        succeeded: bool = True,
+        earlier: bool = False,
+    ) -> None:
         """Note how long a trial took, with the pause before it, but without the opening of sites.
 
-        ``preparation_s`` of ``seconds`` prepared its sites for all further trials.
+        ``preparation_s`` of ``seconds`` prepared its sites for all further trials, unless an ``earlier`` session
+        closed them.
         """
         own_s, preparation = seconds - preparation_s, self._preparation(trial.arm)
         self._own_s.setdefault(trial.arm, []).append(own_s)
         self._seen_s.setdefault(trial.cell, []).append(own_s)
-        if self._due_s.pop(preparation, None) is not None:
+        if preparation_s if earlier else self._due_s.pop(preparation, None) is not None:
             self._prepared_s.setdefault((preparation.workload, preparation.sites), []).append(preparation_s)
         if succeeded:
             self._succeeded_s.setdefault(trial.cell, []).append(own_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from weighbridge.errors import TimeTooShort
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.trial import Trial
+from weighbridge.model.trial import Trial, preparation_s
 from weighbridge.runner.estimate import Forecast, TimeLeft, clock, forecast
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.rounds import RoundWalk
@@ -41,12 +41,16 @@ class Forecaster:
         self.time.prepared(self.lengths.cells)
 
     def note_earlier(self, store: RunStore) -> None:
-        """Note the pace of earlier sessions."""
+        """Note the pace of earlier sessions. The sites of this session are new, so it must prepare all data again."""
         rows = [each for each in store.trials() if each.block != PILOT]
-        pause = pause_s(rows)
+        pause, took_s = pause_s(rows), store.preparations_s()
         for each in rows:
             trial = Trial(each.block, each.attempt, each.workload, each.level, each.environment)
-            self.time.note(trial, each.duration_s + pause, succeeded=each.outcome is Outcome.OK)
+            prepared_s = preparation_s(took_s.get(each.id, 0.0), each.duration_s, each.measured_s)
+            succeeded = each.outcome is Outcome.OK
+            self.time.note(
+                trial, each.duration_s + pause, preparation_s=prepared_s, succeeded=succeeded, earlier=True
+            )
 
     @property
     def trial_s(self) -> float | None:

@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +18,8 @@ FLOOR_SHARE, FLOOR_BYTES = 0.1, 2**30
 Memory = Callable[[], Mapping[str, int]]
 """A function with the result of ``Site.memory``."""
 SiteOpener = Callable[[], AbstractContextManager[Site]]
+StartTimes = MutableMapping[tuple[str, ...], float]
+"""The seconds to start and close a site that did not count, by the first command."""
 
 
 @dataclass(slots=True)
@@ -71,9 +73,24 @@ class _Trial:
             available_bytes=_quietly(self.memory).get("available"),
         )
 
-    def opens_more(self, lasted_s: float) -> bool:
-        """Return whether the request asks for another site after this time."""
-        return len(self.sites) < self.openings.sites or lasted_s < self.openings.lasting_s
+    def discard_first(self, everything: ExitStack, start_s: StartTimes) -> None:
+        """Open and close a site that does not count, unless a start takes longer than the trial shall last.
+
+        The first trial opens a second one, whose time it stores, because the first start after a pause is slower.
+        """
+        asked, command = self.openings, self.first.argv
+        if asked.lasting_s and start_s.get(command, 0.0) <= asked.lasting_s:
+            taken_s = self._discard(everything)
+            if command not in start_s:
+                start_s[command] = min(taken_s, self._discard(everything))
+
+    def _discard(self, everything: ExitStack) -> float:
+        started_at = time.monotonic()
+        self.open_next(everything)
+        with shield():
+            everything.close()
+        self.sites.clear()
+        return time.monotonic() - started_at
 
     def why_stop(self, total: int | None, available: int | None) -> str:
         """Return why no further site can be opened: ``memory``, ``slow``, or ""."""
@@ -89,12 +106,22 @@ class _Trial:
 
 
 def open_sites(
-    openings: Openings, first: Command, open_site: SiteOpener, memory: Memory, *, counted: bool = True
+    openings: Openings,
+    first: Command,
+    open_site: SiteOpener,
+    memory: Memory,
+    start_s: StartTimes,
+    *,
+    counted: bool = True,
 ) -> Completed:
     """Open fresh sites, run ``first`` in each, and close them.
 
     The result has the form of a program's output (`weighbridge.model.openings`). ``memory`` and ``counted`` come from
     a similar site. Only interruptions are raised.
+
+    The number of sites must not depend on the times that the trial averages. If it did, trials with slow starts
+    would have fewer of them, and their mean would be too large. So ``start_s`` sets the number for all trials of the
+    session; the first trial writes it.
     """
     started_at, memory_before = time.monotonic(), _quietly(memory)
     total, available = memory_before.get("total"), memory_before.get("available")
@@ -102,7 +129,8 @@ def open_sites(
     everything = ExitStack()
     try:
         try:
-            while trial.opens_more(time.monotonic() - started_at):
+            trial.discard_first(everything, start_s)
+            for _ in range(openings.number(start_s.get(first.argv, 0.0))):
                 if stopped := trial.why_stop(total, available):
                     break
                 trial.open_next(everything)

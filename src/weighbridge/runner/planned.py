@@ -23,7 +23,7 @@ from weighbridge.runner.preflight import (
     ready_for,
 )
 from weighbridge.runner.room import lacking_room
-from weighbridge.runner.set_up_time import set_up_s
+from weighbridge.runner.set_up_time import omits_unapproved, set_up_s
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import absent_programs, userland_problems
 from weighbridge.study import schedule
@@ -66,6 +66,11 @@ class PlannedRun:
     def set_up_s(self) -> float:
         """The expected duration of the set-up, with the present contents of the cache."""
         return set_up_s(self.study)
+
+    @property
+    def set_up_omits_unapproved(self) -> bool:
+        """Whether `set_up_s` omits root filesystems whose sources the user has not approved."""
+        return omits_unapproved(self.study)
 
     @property
     def trials_s(self) -> tuple[float, float]:

@@ -194,8 +194,10 @@ class Programs:
         measured, command = self.stage.measured, self._commands[0]
         window.begin_measured(served=self.server is not None, opens=self.opens)
         if self._openings is not None and self.stage.open_site is not None:
-            site = self.stage.sites[measured]
-            completed = open_sites(self._openings, command, self.stage.open_site, site.memory, counted=site.counted)
+            stage, site = self.stage, self.stage.sites[measured]
+            completed = open_sites(
+                self._openings, command, self.stage.open_site, site.memory, stage.start_s, counted=site.counted
+            )
             self.completed[measured] = completed
             window.end_measured()
         else:

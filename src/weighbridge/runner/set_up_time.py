@@ -7,6 +7,7 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.linux.cpus import cpus_online
+from weighbridge.model.options import Options
 from weighbridge.model.study import Arm, Role, Study
 from weighbridge.runner.userlands import userland_of
 from weighbridge.study.external import names_external
@@ -38,7 +39,7 @@ def _userlands_s(study: Study) -> float:
     """Return the seconds to build the root filesystems that are not in the cache."""
     spec, cache, total_s = userland_of(study), cache_folder(), 0.0
     for source in study.sources.values():
-        if not study.approved and names_external(source):
+        if _waits_for_approval(study, source):
             continue
         try:
             missing = cached(spec, cache, source) is None
@@ -48,6 +49,15 @@ def _userlands_s(study: Study) -> float:
             plugin = registry.userlands()["packages" if source is None else source.kind]
             total_s += plugin.build_s + _COMPILED_S * (len(spec.maven) + len(spec.golang))
     return total_s
+
+
+def omits_unapproved(study: Study) -> bool:
+    """Return whether `set_up_s` omits root filesystems, which are not read before the user approves their sources."""
+    return any(_waits_for_approval(study, source) for source in study.sources.values())
+
+
+def _waits_for_approval(study: Study, source: Options | None) -> bool:
+    return not study.approved and names_external(source)
 
 
 def _builds_s(study: Study, cache: Path) -> float:

@@ -74,6 +74,8 @@ class OpenSite:
     """The other sites of workloads that run in several at a time; they are thawed and frozen with ``site``."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations in the site (`weighbridge.runner.stage.Stage.prepared`)."""
+    start_s: dict[tuple[str, ...], float] = field(default_factory=dict)
+    """The seconds to start and close a site like it (`weighbridge.runner.stage.Stage.start_s`)."""
     awake: bool = True
 
     @classmethod
@@ -388,6 +390,7 @@ class Sites:
             further=tuple(opened[measured].further[: cell.sites - 1]),
             open_site=lambda: opened[measured].open_fresh(self._name(keys[measured])),
             prepared=keeper.prepared,
+            start_s=opened[measured].start_s,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
             require_supporting_services=self.neighbourhood.require if self.neighbourhood else lambda: None,

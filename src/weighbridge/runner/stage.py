@@ -81,6 +81,8 @@ class Stage:
     """Opens one more site like the measured one; it belongs to the caller."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations that were made: a site's name with the command. The first trial adds to it."""
+    start_s: dict[tuple[str, ...], float] = field(default_factory=dict)
+    """The seconds to start and close a fresh site, by its first command. The first trial adds to it."""
     data: DataDisks = field(default_factory=DataDisks)
     at_end: AtEnd = lambda _: None
     """Notes a command to run in the trial's sites before they are closed."""

@@ -1,7 +1,7 @@
 """Distribution functions and quantiles: normal, Student's t, beta and chi-square.
 
 scipy has all of them, but importing `scipy.special` takes longer than the report of a small run. The tests compare
-this module with scipy.
+this module with scipy. If an argument is nan, so is the result.
 """
 
 import math
@@ -15,6 +15,10 @@ _DIGITS = 1e-16
 _MOST_STEPS = 10_000
 
 
+def _any_nan(*values: float) -> bool:
+    return any(map(math.isnan, values))
+
+
 def normal_cdf(value: float) -> float:
     """Return the probability that a standard normal value is at most ``value``."""
     return 0.5 * math.erfc(-value / math.sqrt(2))
@@ -23,6 +27,8 @@ def normal_cdf(value: float) -> float:
 @lru_cache(maxsize=1024)
 def normal_quantile(probability: float) -> float:
     """Return the quantile of the standard normal distribution; infinite at 0 and 1."""
+    if _any_nan(probability):
+        return math.nan
     if probability <= 0 or probability >= 1:
         return math.copysign(math.inf, probability - 0.5)
     return _STANDARD.inv_cdf(probability)
@@ -34,6 +40,8 @@ def normal_quantile(probability: float) -> float:
 @lru_cache(maxsize=4096)
 def beta_cdf(a: float, b: float, value: float) -> float:
     """Return the regularised incomplete beta function (DLMF 8.17)."""
+    if _any_nan(a, b, value):
+        return math.nan
     if value <= 0 or value >= 1:
         return 0.0 if value <= 0 else 1.0
     if value > (a + 1) / (a + b + 2):
@@ -67,6 +75,8 @@ def _beta_tail(a: float, b: float, x: float, rest: float) -> float:
 @lru_cache(maxsize=4096)
 def beta_quantile(a: float, b: float, probability: float) -> float:
     """Return the quantile of the beta distribution."""
+    if _any_nan(a, b, probability):
+        return math.nan
     if probability <= 0 or probability >= 1:
         return 0.0 if probability <= 0 else 1.0
     if a == 1:
@@ -84,6 +94,8 @@ def beta_quantile(a: float, b: float, probability: float) -> float:
 @lru_cache(maxsize=4096)
 def t_cdf(degrees: float, value: float) -> float:
     """Return the probability that Student's t is at most ``value``."""
+    if _any_nan(degrees, value):
+        return math.nan
     square = value * value
     if not 0 < square < math.inf:
         return 0.5 if square == 0 else float(value > 0)
@@ -97,6 +109,8 @@ def t_cdf(degrees: float, value: float) -> float:
 @lru_cache(maxsize=4096)
 def t_quantile_at(degrees: float, probability: float) -> float:
     """Return the quantile of Student's t; infinite at 0 and 1."""
+    if _any_nan(degrees, probability):
+        return math.nan
     if probability <= 0 or probability >= 1 or probability == 0.5:
         return normal_quantile(probability)
     tail = min(probability, 1 - probability)
@@ -118,6 +132,8 @@ def t_quantile_at(degrees: float, probability: float) -> float:
 @lru_cache(maxsize=4096)
 def chi_square_quantile(degrees: float, probability: float) -> float:
     """Return the quantile of the chi-square distribution."""
+    if _any_nan(degrees, probability):
+        return math.nan
     if probability <= 0 or probability >= 1:
         return 0.0 if probability <= 0 else math.inf
     shape = degrees / 2

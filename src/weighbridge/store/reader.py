@@ -209,6 +209,16 @@ class RunReader:
         rows = self._rows(reading.TRIALS, StoredTrial, "trials", f"trial WHERE {which} ORDER BY id")
         return [each if each.measured_s else each.not_measured() for each in rows]
 
+    def preparations_s(self) -> dict[int, float]:
+        """Return the total seconds of the preparations of each trial that had any, by the trial's id."""
+        rows = self._rows(
+            reading.PROCESSES, StoredProcess, "processes", f"process WHERE {_COUNTED} AND role LIKE '{PREPARATION}%'"
+        )
+        took_s: dict[int, float] = defaultdict(float)
+        for each in rows:
+            took_s[each.trial] += each.duration_s
+        return took_s
+
     def pilot(self) -> list[PilotTrial]:
         """Return the measurements of the successful trials of the pilot block."""
         measured = self._measured(f"NOT ({_COUNTED})")

@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -90,7 +90,7 @@ class RunStore(RunReader):
         super().__init__(self.directory, self._closing.enter_context(contextlib.closing(connect(self._folder))))
         bring_up_to_date(self._db, str(self.directory), create=True)
         self._closing.callback(self._remove_status)
-        self._write_status(self._db.execute("SELECT count(*) FROM trial").fetchone()[0], self._folder.replace)
+        self._write_status(self._db.execute("SELECT count(*) FROM trial").fetchone()[0], replace_file=True)
 
     def _open_to_read(self) -> None:
         super().__init__(self.directory, self._closing.enter_context(contextlib.closing(read_copy(self._folder))))
@@ -143,14 +143,19 @@ class RunStore(RunReader):
                 else:
                     self._folder.remove(name)
 
-    def _write_status(self, trials: int, write: Callable[[str, str], None]) -> None:
+    def _write_status(self, trials: int, *, replace_file: bool = False) -> None:
         """Write the number of finished trials, so that other hosts do not read the database of a live run for it.
 
         The text always has the same length. Each trial therefore writes over it in place: if a trial replaced the
-        file, some file systems would write it to the disk at once.
+        file, some file systems would write it to the disk at once. A file that is not safe to write over is replaced.
         """
+        text = f'{{"trials": {trials:{_STATUS_WIDTH}}}}\n'
         with contextlib.suppress(OSError, RunDirectoryError), self._rights():  # the run needs no status
-            write(STATUS, f'{{"trials": {trials:{_STATUS_WIDTH}}}}\n')
+            if not replace_file:
+                with contextlib.suppress(RunDirectoryError):
+                    self._folder.overwrite(STATUS, text)
+                    return
+            self._folder.replace(STATUS, text)
 
     def _remove_status(self) -> None:
         with contextlib.suppress(OSError):
@@ -253,7 +258,7 @@ class RunStore(RunReader):
             self._db.executemany(
                 "INSERT INTO histogram VALUES (?, ?, ?)", [(number, *each) for each in record.histograms.items()]
             )
-        self._write_status(number, self._folder.overwrite)  # trials are numbered from 1, and none is ever deleted
+        self._write_status(number)  # trials are numbered from 1, and none is ever deleted
         return number
 
     def _keep_raw(self, number: int, role: RoleRecord) -> tuple[str, str, int, float, str, str]:

@@ -31,7 +31,13 @@ class BootOptions(Options):
         Field(ge=1, le=100, description="Smallest number of fresh sites per trial, each closed before the next"),
     ] = 1
     duration: Annotated[
-        Duration, Field(ge=0, le=60, description="Open more sites until the trial has lasted this long")
+        Duration,
+        Field(
+            ge=0,
+            le=60,
+            description="Start and close sites repeatedly for about this long; the trial's value is the geometric "
+            "mean. With 0, a trial starts exactly 'sites' sites",
+        ),
     ] = 1.0
 
 
@@ -39,8 +45,13 @@ class Boot(Workload):
     """Opens a site of the measured environment, runs ``true`` in it, and closes it.
 
     A trial opens as many sites as its duration allows, and the geometric mean of their times counts. Native starts
-    take milliseconds and differ more from each other than an engine's, so they need the larger number. A geometric
-    mean of many starts estimates the same as a single start. A median does not, because the times are skewed.
+    take milliseconds and differ more from each other than an engine's, so they need the larger number. The first
+    trial of each environment in a session sets the number, from a start that does not count. All its further trials
+    keep it, because a number that depended on a trial's own times would make slow starts look slower. With a fixed
+    number, a geometric mean estimates the same as a single start. A median does not, because the times are skewed.
+
+    A trial begins with a start that does not count, because the first start after a pause is slower. If a start takes
+    longer than the duration, the trial has no such start, because it would double the time of the trial.
 
     It is a warm start. The run has opened a site of that environment before: the engine runs, the image or the disk
     is ready, the network exists and is joined, and the disk's data is in memory.
@@ -69,7 +80,10 @@ class Boot(Workload):
         return Command(("true",), deadline_s=ANSWER_S)
 
     def expected_s(self, options: BootOptions) -> float:
-        """Guess the time. The real one is known only after the environment has been measured."""
+        """Guess the time. The real one is known only after the environment has been measured.
+
+        The start that does not count takes between almost no time and the duration of the trial.
+        """
         return max(options.duration, min(_EXPECTED_S * options.sites, ANSWER_S / 2)) + _EXPECTED_S / 2
 
     def parse(self, options: BootOptions, completed: Mapping[str, Completed]) -> TrialResult:
