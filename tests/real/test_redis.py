@@ -60,7 +60,7 @@ class Looks(Quiet):
         if record.trial.workload != "logs":
             return
         where = (record.trial.environment, dict(record.trial.level)["appendonly"])
-        inside = "data-*native*" if where[0] == "native" else "*/volumes/*/_data"
+        inside = "data-*native*" if where[0] == "native" else "engine/data/volumes/*/_data"
         found = list((cache_folder() / "engines").glob(f"*/{inside}/redis/appendonlydir/*.incr.aof"))
         self.logs[where] = [log.read_bytes().count(b"\nSET\r\n") for log in found]
 
