@@ -73,7 +73,7 @@ ENVIRONMENTS: Mapping[str, Mapping[str, str]] = {
     "netns": {"kind": "netns"},
     "bubblewrap": {"kind": "bubblewrap"},
 }
-"""The environments in which placebos can run."""
+"""The environments that placebos can use."""
 PLACEBOS = 4
 PLACEBO = '''
 from weighbridge.model.mechanism import Mechanism

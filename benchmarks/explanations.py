@@ -201,7 +201,7 @@ PLACEBOS, PLACES = 4, 8
 PLACEBO_BLOCKS = (10, 12, 20, 40, None)
 """Rounds of a run; None stops on precision, each part at a look of its own."""
 RUNS, SEEN = 30, 14
-"""Thirty real runs in which 14 of 120 single intervals excluded zero."""
+"""In thirty real runs, 14 of 120 single intervals excluded zero."""
 CASES = {"equal": (0.0, 0.0), "carry-over": (0.05, 0.0), "lasting": (0.0, 0.3)}
 """The extra time of a trial after the baseline or its control, and the lasting difference of two arms.
 

@@ -2,7 +2,7 @@
 
 Each run has a terminal, because the first estimate is shown only there. "Verdict" is the time of the line with the
 path of the page, so it includes the page. CPU time is user and system time of the command and of all programs that
-it started. Idle CPUs halt (``--cpu-idle halt``), because the time of pollers is no cost. The first run of a checkout
+it started. Idle CPUs halt (``--cpu-idle halt``): the time of pollers is not a cost. The first run of a checkout
 is not counted: it builds the launcher and Python's byte code.
 
 With ``--base``, runs of another checkout alternate with runs of this one. Each ratio is the time of this checkout

@@ -4,7 +4,7 @@ The same programs are run bare (chroot into the userland, no limits, no meters, 
 trial's fixed cost is the wall time from the start of one trial to the start of the next - freezing, starting the
 server, waiting for it, measuring, stopping, parsing, saving - minus the time of the bare load generator in the same
 block. The limits are `LIMITS_S`. "Beside" is the same time minus how long the measured program ran in that very
-trial, by its launcher: on a machine that is busy it tells more. It has the same limit. At the end stands by how much
+trial, by its launcher. It is more precise on a busy machine, and has the same limit. The last lines show by how much
 each is more in Docker than natively, in a block.
 
 The floor is what a small C program (`floor.c`) needs for the same programs in the same block: it starts the server,

@@ -1,4 +1,4 @@
-"""Takes a lock on an open file or folder (flock(2)) without a wait that nothing can end."""
+"""Locks an open file or folder with flock(2), without waiting."""
 
 import fcntl
 from typing import IO

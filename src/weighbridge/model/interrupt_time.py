@@ -1,4 +1,4 @@
-"""The fact of a host that tells how its kernel accounts the time of interrupts."""
+"""The fact of a host that shows how its kernel accounts the time of interrupts."""
 
 from typing import Literal
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from weighbridge.facts.device_interrupts import InterruptCounts, interrupt_rates, interrupts_of
 from weighbridge.facts.host import noise_facts
+from weighbridge.linux import file_lock
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
@@ -46,9 +47,7 @@ def left() -> Iterator[list[Path]]:
         folders = [path for path in cache_folder().glob(f"{_RUN}*") if path.is_dir()]
         if folders:
             lock = stack.enter_context((cache_folder() / _LOCK).open("a"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not file_lock.take(lock):
                 folders = []
         yield folders
 
@@ -59,7 +58,7 @@ def keep(noise: Mapping[str, Any]) -> None:
 
 
 def stamp() -> dict[str, Any]:
-    """Return the time and the machine of a measurement, by which a later reader sees whether it still counts."""
+    """Return the time and the machine of a measurement. They show a later reader whether it has expired."""
     return {"made": time.strftime(MADE), "facts": noise_facts()}
 
 

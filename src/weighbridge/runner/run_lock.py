@@ -1,7 +1,6 @@
 """Keeps a folder for each run that is alive, with a lock that its process holds until it ends."""
 
 import contextlib
-import fcntl
 import json
 import os
 import stat
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.linux import file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.model.names import RunId
 from weighbridge.runner.file_ownership import NotTrusted, must_be_safe, open_to_write, opened
@@ -182,12 +182,9 @@ def _is_there(descriptor: int, path: Path) -> bool:
 def _take(lock: int) -> bool:
     """Lock it; retry, because a process that checks whether the run is alive holds the lock for a moment."""
     for _ in range(_TRIES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        else:
+        if file_lock.take(lock):
             return True
+        time.sleep(_PAUSE_S)
     return False
 
 

@@ -1,7 +1,6 @@
 """A run directory: opens it, adds trials, and reads it back."""
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.linux import file_lock
 from weighbridge.linux.file_rights import rights_of_owner
 from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
@@ -110,13 +110,11 @@ class RunStore(RunReader):
         """Lock the run against a second writer. Readers take no lock, so none of them can stop or delay a run."""
         lock = self._folder.open_file(_LOCK, os.O_RDWR | os.O_CREAT)
         self._closing.callback(os.close, lock)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not file_lock.take(lock):
             raise RunDirectoryError(
                 f"another 'weighbridge run' is writing to {self.directory}: wait until it ends, or choose "
                 "another --out"
-            ) from None
+            )
 
     def close(self) -> None:
         """Write pending changes into the database file, and release the lock."""

@@ -5,7 +5,6 @@ Only the run directories determine which units are finished, so a lost driver or
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.features.fleets.machine_provider import MACHINE_NAME
 from weighbridge.features.fleets.rounds import FleetUnit, unit_named
+from weighbridge.linux import file_lock
 from weighbridge.model.names import RunId
 from weighbridge.model.secret import SecretName
 from weighbridge.model.validation import NAME_PATTERN, first_problem, problem_of
@@ -319,13 +319,9 @@ class FleetFolder:
         """Be the driver of the fleet or of its ``part`` in this context. Raises RunDirectoryError if there is one."""
         with self._saving(), SafeFolder.open(self.path, writable=True) as folder:
             lock = folder.open_file(f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not file_lock.take(lock):
             os.close(lock)
-            raise RunDirectoryError(
-                f"another process is driving the fleet in {self.path}: wait until it ends"
-            ) from None
+            raise RunDirectoryError(f"another process is driving the fleet in {self.path}: wait until it ends")
         try:
             yield
         finally:
@@ -371,12 +367,9 @@ def _is_free(lock: Path) -> bool:
     except (OSError, RunDirectoryError):
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return file_lock.take(descriptor)
     finally:
         os.close(descriptor)
-    return True
 
 
 def _read(path: Path) -> bytearray:
