@@ -55,7 +55,9 @@ from weighbridge.userland import build, commands
 from .command_line import Weighbridge, one_sentence, users_machine
 
 LEFT = Forecast(60.0, 10, 60.0, 10, "blocks")
-COMMANDS = sorted(str(command.name) for command in app.registered_commands)
+COMMANDS = sorted(
+    name for name, each in typer.main.get_command(app).commands.items() if not hasattr(each, "commands")
+)
 
 
 # -- help ------------------------------------------------------------------------------------------

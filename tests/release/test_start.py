@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -56,9 +57,11 @@ def test_help_imports_few_modules_and_no_slow_library():
 
 @pytest.mark.real
 @pytest.mark.side_by_side
-def test_weigh_imports_the_plug_ins_of_its_study_alone(tmp_path: Path):
+def test_weigh_imports_its_own_command_and_the_plug_ins_of_its_study(tmp_path: Path):
     said = must(sys.executable, "-c", SAVE_A_STUDY, tmp_path / "study.yaml", env={**os.environ})
     modules = json.loads(said.splitlines()[-1])
     assert NOT_FOR_WEIGH & {*modules} == set()
     kinds = {name.split(".")[2] for name in modules if name.startswith("weighbridge.environments.")}
     assert kinds == {"native", "netns"}
+    assert "weighbridge.cli.commands.studies" not in modules
+    assert [name for name in modules if re.fullmatch(r"weighbridge\.features\.\w+\.options", name)] == []

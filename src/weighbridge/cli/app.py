@@ -6,9 +6,8 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.commands import machine, measurements, results, studies, weigh
 from weighbridge.cli.declared import App, later
-from weighbridge.cli.feature import features, ordered
+from weighbridge.cli.feature import with_features
 from weighbridge.cli.messages import fail, reader_gone, take_any_character
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 from weighbridge.secret_values import take_over
@@ -17,24 +16,22 @@ app = App(
     "weighbridge",
     "Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
     "Start with 'weighbridge weigh -- ./prog'. Run 'weighbridge doctor' to see what this machine can measure.",
-    ordered(
-        (
-            weigh.WEIGH,
-            machine.DOCTOR,
-            studies.STUDIES,
-            studies.INIT,
-            studies.PLAN,
-            measurements.RUN,
-            results.REPORT,
-            results.EXPORT,
-            studies.USERLAND,
-            machine.CLEAN,
-            studies.SCHEMA,
-        )
+    with_features(
+        {
+            "weigh": "weighbridge.cli.commands.weigh:WEIGH",
+            "doctor": "weighbridge.cli.commands.machine:DOCTOR",
+            "studies": "weighbridge.cli.commands.studies:STUDIES",
+            "init": "weighbridge.cli.commands.studies:INIT",
+            "plan": "weighbridge.cli.commands.studies:PLAN",
+            "run": "weighbridge.cli.commands.measurements:RUN",
+            "report": "weighbridge.cli.commands.results:REPORT",
+            "export": "weighbridge.cli.commands.results:EXPORT",
+            "userland": "weighbridge.cli.commands.studies:USERLAND",
+            "clean": "weighbridge.cli.commands.machine:CLEAN",
+            "schema": "weighbridge.cli.commands.studies:SCHEMA",
+        }
     ),
 )
-for group in (each for feature in features() for each in feature.groups):
-    app.add_typer(group)
 _UsageError: Any = typer.BadParameter.__base__
 """The error of every command line that cannot be parsed; typer has no public name for it."""
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from weighbridge.cli.help import Command, Group
 
@@ -31,36 +32,65 @@ class Declared:
     examples: Sequence[str]
     cls: type[Command] = Command
     hidden: bool = False
-    after: str = ""
-    """The command after which help lists this one; used by features."""
-
-    @property
-    def name(self) -> str:
-        """The name of the command, which is the name of its function."""
-        return self.runs.partition(":")[2].rstrip("_")
 
 
 class App(typer.Typer):
-    """A group of declared commands."""
+    """A group of commands: by name, the place ``module:NAME`` of a `Declared` or of another group.
 
-    def __init__(self, name: str, about: str, commands: Sequence[Declared]) -> None:
-        super().__init__(name=name, help=about, cls=Group, pretty_exceptions_enable=False, rich_markup_mode=None)
-        for each in commands:
-            self.command(
-                each.name,
-                cls=each.cls,
-                help=inspect.getdoc(each.options),
-                epilog="\n".join(each.examples),
-                hidden=each.hidden,
-            )(_callback(each))
+    A command's module is imported when the command is looked up, so one command does not wait for the others.
+    """
+
+    def __init__(self, name: str, about: str, commands: Mapping[str, str]) -> None:
+        loaded = _Commands(commands)
+        cls = type(Group.__name__, (Group,), {"commands": property(lambda _: loaded, lambda _, none: None)})
+        super().__init__(name=name, help=about, cls=cls, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands of a group for typer, by name."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _command(name, _at(self._places[name]))
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _command(name: str, declared: Declared | App) -> Any:
+    """Return the command or group that typer makes."""
+    if isinstance(declared, App):
+        return typer.main.get_group(declared)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(
+        name,
+        cls=declared.cls,
+        help=inspect.getdoc(declared.options),
+        epilog="\n".join(declared.examples),
+        hidden=declared.hidden,
+    )(_callback(declared))
+    return typer.main.get_command(alone)
+
+
+def _at(place: str) -> Any:
+    """Return the object at ``module:name``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def later(place: str) -> Callable[..., Any]:
     """Return a function that calls ``module:function``, and imports the module only then."""
 
     def call(*arguments: Any, **named: Any) -> Any:
-        module, _, name = place.partition(":")
-        return getattr(import_module(module), name)(*arguments, **named)
+        return _at(place)(*arguments, **named)
 
     return call
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weighbridge.cli.declared import App, Declared, later
+from weighbridge.cli.declared import later
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -53,11 +53,13 @@ class Watcher:
 class Feature:
     """The additions of a feature to the command line.
 
-    ``documents`` are the JSON documents of its commands, as ``module:type`` by the name for ``schema``.
+    ``commands`` are the places of its commands, ``module:NAME``, by name. Help lists them after the command that
+    ``after`` names, or last. ``documents`` are the JSON documents of its commands: ``module:type`` by the name for
+    ``schema``.
     """
 
-    commands: Sequence[Declared] = ()
-    groups: Sequence[App] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    after: str = ""
     documents: Mapping[str, str] = field(default_factory=dict)
     pages: Sequence[FurtherPage] = ()
     watchers: Sequence[Watcher] = ()
@@ -100,11 +102,11 @@ def watched(
         yield progress
 
 
-def ordered(core: Sequence[Declared]) -> list[Declared]:
-    """Return the commands of the core and of all features, each after the command that it names."""
-    commands = list(core)
-    for command in (each for feature in features() for each in feature.commands):
-        names = [each.name for each in commands]
-        place = names.index(command.after) + 1 if command.after in names else len(commands)
-        commands.insert(place, command)
-    return commands
+def with_features(core: Mapping[str, str]) -> dict[str, str]:
+    """Return the places of the core's commands and of all features' commands, in the order of help."""
+    names, places = [*core], {**core}
+    for feature in features():
+        start = names.index(feature.after) + 1 if feature.after in names else len(names)
+        names[start:start] = feature.commands
+        places |= feature.commands
+    return {name: places[name] for name in names}

@@ -1,6 +1,5 @@
 """Injects known costs into this machine and measures them, to check its accuracy."""
 
 from weighbridge.cli.feature import Feature
-from weighbridge.features.calibration.options import CALIBRATE
 
-FEATURE = Feature(commands=(CALIBRATE,))
+FEATURE = Feature(commands={"calibrate": "weighbridge.features.calibration.options:CALIBRATE"}, after="userland")

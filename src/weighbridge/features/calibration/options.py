@@ -27,5 +27,4 @@ CALIBRATE = Declared(
         "weighbridge calibrate",
         "weighbridge calibrate --out calibration/today --json",
     ),
-    after="userland",
 )

@@ -44,5 +44,4 @@ DURABILITY = Declared(
         "weighbridge durability my.yaml --promise fsync --json",
         "weighbridge durability --out runs/THAT-RUN",
     ),
-    after="calibrate",
 )

@@ -57,5 +57,4 @@ EXPLAIN = Declared(
         "weighbridge explain RUN --placebo",
         "weighbridge explain RUN --env API_TOKEN",
     ),
-    after="report",
 )

@@ -208,5 +208,8 @@ REPORT = Declared(
 FLEET = App(
     "fleet",
     "Run one study on many machines, or on pairs of machines.",
-    (PLAN, SUBMIT, STATUS, CONTINUE, CANCEL, DRIVE, REPORT),
+    {
+        each.lower(): f"{__name__}:{each}"
+        for each in ("PLAN", "SUBMIT", "STATUS", "CONTINUE", "CANCEL", "DRIVE", "REPORT")
+    },
 )

@@ -1,10 +1,14 @@
 """Compares runs of one study, lists them over time, and checks a run's costs against budgets and an earlier run."""
 
 from weighbridge.cli.feature import Feature
-from weighbridge.features.gate.options import COMPARE, GATE, HISTORY
 
 FEATURE = Feature(
-    commands=(COMPARE, HISTORY, GATE),
+    commands={
+        "compare": "weighbridge.features.gate.options:COMPARE",
+        "history": "weighbridge.features.gate.options:HISTORY",
+        "gate": "weighbridge.features.gate.options:GATE",
+    },
+    after="explain",
     documents={
         "compare": "weighbridge.features.gate.compare_json:CompareDocument",
         "history": "weighbridge.features.gate.history_json:HistoryDocument",

@@ -52,7 +52,6 @@ COMPARE = Declared(
         "weighbridge compare runs/before runs/after --changed sysctl:vm.swappiness",
         "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
     ),
-    after="explain",
 )
 
 
@@ -76,7 +75,6 @@ HISTORY = Declared(
         "weighbridge history runs --html history.html",
         "weighbridge history runs --json",
     ),
-    after="compare",
 )
 
 
@@ -136,5 +134,4 @@ GATE = Declared(
         "weighbridge gate RUN --against OLD-RUN --margin 3%",
         "weighbridge gate RUN --budget '*.throughput<=35%' --junit gate.xml --markdown gate.md --annotations github",
     ),
-    after="history",
 )

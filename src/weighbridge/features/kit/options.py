@@ -32,5 +32,4 @@ KIT = Declared(
         "weighbridge kit docker-networks --profile standard",
         "weighbridge kit my.yaml --yes",
     ),
-    after="export",
 )

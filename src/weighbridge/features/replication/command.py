@@ -14,9 +14,10 @@ from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory
 from weighbridge.cli.runs import continuable, run_directory
 from weighbridge.cli.timing import print_timing, timing_since_start
+from weighbridge.features.replication import PAGE
 from weighbridge.features.replication.comparison import Offer, Replication, replication
 from weighbridge.features.replication.document import replication_json
-from weighbridge.features.replication.options import PAGE, ReplicateOptions
+from weighbridge.features.replication.options import ReplicateOptions
 from weighbridge.features.replication.published import available, published
 from weighbridge.features.replication.report import replication_document
 from weighbridge.features.replication.words import print_replication_screen

@@ -17,9 +17,6 @@ from weighbridge.cli.options import (
     yes_flag,
 )
 
-PAGE = "replication.html"
-"""The name of the page in a run that compares it with a published study."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReplicateOptions:
@@ -53,5 +50,4 @@ REPLICATE = Declared(
         "weighbridge replicate --out RUN",
         "weighbridge replicate --report RUN",
     ),
-    after="run",
 )
