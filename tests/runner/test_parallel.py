@@ -145,6 +145,30 @@ def test_nothing_cancels_the_cleanup_after_an_error_of_its_own(run: RunContext):
     assert ended == [True]
 
 
+def test_groups_close_at_the_same_time_and_each_in_its_order(run: RunContext):
+    together, closed = threading.Barrier(2), list[str]()
+    first, second, other = ExitStack(), ExitStack(), ExitStack()
+    for stack, name in ((first, "first"), (second, "second")):
+        stack.callback(closed.append, name)
+    first.callback(together.wait, LONG_S)
+    other.callback(together.wait, LONG_S)
+    openers(run).close_all([[first, second], [other], []])
+    assert closed == ["first", "second"]
+
+
+def test_all_is_closed_although_something_fails_to_close(run: RunContext):
+    def fails() -> None:
+        raise Unavailable("no bridge")
+
+    closed, first, second, other = list[str](), ExitStack(), ExitStack(), ExitStack()
+    first.callback(fails)
+    second.callback(closed.append, "second")
+    other.callback(closed.append, "other")
+    with pytest.raises(Unavailable, match="no bridge"):
+        openers(run).close_all([[first, second], [other]])
+    assert sorted(closed) == ["other", "second"]
+
+
 def test_what_has_an_order_is_one_task_and_the_longest_is_first():
     groups = in_groups(["a", "s1", "b", "s2"], lambda name: "swarm" if name.startswith("s") else "")
     assert groups == [["s1", "s2"], ["a"], ["b"]]

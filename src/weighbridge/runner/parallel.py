@@ -1,8 +1,8 @@
-"""Opens what does not depend on each other at the same time, in a few threads."""
+"""Opens and closes what does not depend on each other at the same time, in a few threads."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TypeVar
 
 from weighbridge.errors import Cancelled
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class Openers:
-    """The threads that open hosts and sites.
+    """The threads that open and close hosts and sites.
 
     They end with the run, because the kernel can end a program with the thread that started it (PR_SET_PDEATHSIG).
     """
@@ -47,11 +47,28 @@ class Openers:
             raise error
         return [future.result() for future in futures]
 
+    def close_all(self, groups: Iterable[Sequence[ExitStack]]) -> None:
+        """Close the stacks of a group one after the other, and the groups at the same time.
+
+        Nothing cancels it, also not Ctrl-C. If stacks raise, the first error is raised when all are closed.
+        """
+        with shield():
+            futures = [self._threads.submit(_close_in_order, group) for group in groups]
+            wait(futures)
+        for future in futures:
+            future.result()
+
 
 def _heeding(cancellation: Cancellation, task: Callable[[], Result]) -> Result:
     with cancellation.heeded():
         cancellation.check()
         return task()
+
+
+def _close_in_order(stacks: Sequence[ExitStack]) -> None:
+    with ExitStack() as closed:
+        for each in reversed(stacks):
+            closed.push(each)
 
 
 def openers(run: RunContext) -> Openers:

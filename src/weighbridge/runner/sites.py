@@ -218,7 +218,14 @@ class Sites:
                 for role in roles_of(cell):
                     wanted.setdefault(self._key(arm, role, cell.client), arm)
         outside = {key: stack.enter_context(ExitStack()) for key in wanted if key[0] == OUTSIDE}
-        self._stacks = {arm.name: stack.enter_context(ExitStack()) for arm in self.study.arms}
+        self._stacks = {arm.name: ExitStack() for arm in self.study.arms}
+        groups = in_groups(
+            reversed(self.study.arms),
+            lambda arm: next(
+                filter(None, (self._own_order(key, arm) for key, its in wanted.items() if its is arm)), ""
+            ),
+        )
+        stack.callback(self._close_environments, groups)
         openings: dict[SiteId, _Opening[OpenSite]] = {}
         for number, (key, arm) in enumerate(wanted.items(), 1):
             inside, order = key not in outside, self._order_of(key, arm)
@@ -232,6 +239,12 @@ class Sites:
             self._leave_out_failed(due.values())
             self._open_further([arm for arm in self.study.arms if self._can_leave_out(arm) is optional])
         self._open = {key: self._open[key] for key in openings if key in self._open}
+
+    def _close_environments(self, groups: Sequence[Sequence[Arm]]) -> None:
+        """Close the sites in all environments that were not left out."""
+        openers(self.run).close_all(
+            [[self._stacks[arm.name] for arm in group if arm.name in self._stacks] for group in groups]
+        )
 
     def _open_further(self, arms: Iterable[Arm]) -> None:
         """Open the other sites of workloads that run in several at a time."""
@@ -258,12 +271,15 @@ class Sites:
 
     def _order_of(self, key: SiteId, arm: Arm) -> str:
         """Return the name that all sites share that open one after the other; "" for a site without an order."""
+        order = self._own_order(key, arm)
+        return f"{_OPTIONAL}{order or arm.kind}" if key[0] != OUTSIDE and self._can_leave_out(arm) else order
+
+    def _own_order(self, key: SiteId, arm: Arm) -> str:
+        """Return the same name, as if no environment could be left out."""
         place, role, client = key
-        managed = self.study.file.hosts[self._host_name(role, client)].own_traits.managed
-        if place == OUTSIDE:
-            return _MANAGED if managed else ""
-        order = _MANAGED if managed else registry.environments()[arm.kind].opens_in_order(arm.options)
-        return f"{_OPTIONAL}{order or arm.kind}" if self._can_leave_out(arm) else order
+        if self.study.file.hosts[self._host_name(role, client)].own_traits.managed:
+            return _MANAGED
+        return "" if place == OUTSIDE else registry.environments()[arm.kind].opens_in_order(arm.options)
 
     def _open_in_threads(self, openings: Iterable[_Opening[Opened]]) -> None:
         """Open sites at the same time. Raises Unavailable, EnvironmentLost, if the environment cannot be left out."""
