@@ -1,6 +1,5 @@
 """`weighbridge report`."""
 
-import gc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +35,6 @@ limit_sentence = later("weighbridge.report.text.limits:limit_sentence")
 
 def report(options: ReportOptions) -> None:
     """Print a run in the chosen format, and judge the limits."""
-    gc.set_threshold(100_000)  # the data is needed until the end, and collection took a tenth of the time
     other_format = _one_of(
         {"json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg}
     )

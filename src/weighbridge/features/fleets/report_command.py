@@ -1,6 +1,5 @@
 """`weighbridge fleet`."""
 
-import gc
 from pathlib import Path
 
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
@@ -18,7 +17,6 @@ from weighbridge.report.render_terminal import print_document
 
 def report(options: FleetReportOptions) -> None:
     """Print the costs over all machines of a fleet, and write its page."""
-    gc.set_threshold(100_000)  # the data of hundreds of runs is needed until the end
     limit = _margin(options.margin)
     if options.against is not None and options.against.resolve() == options.folder.resolve():
         fail(f"--against {options.against} is the fleet itself: name an earlier fleet", WRONG_COMMAND_LINE)
