@@ -179,7 +179,9 @@ def test_the_plan_for_people(weighbridge: Weighbridge):
     assert all(arm.name in said.out for arm in study.arms)
     assert all(cell.label in " ".join(said.out.split()) for cell in study.cells)
     assert f"seed {study.file.seed}" in " ".join(said.out.split())
-    assert re.search(r"time: \d+ (s|min|h).*, of which set-up takes \d+ (s|min)", " ".join(said.out.split()))
+    assert re.search(
+        r"time: \d+ (s|min|h).*, of which set-up and cleanup take \d+ (s|min)", " ".join(said.out.split())
+    )
 
 
 def test_the_plan_shows_limits_where_environments_have_not_the_same(weighbridge: Weighbridge, tmp_path: Path):

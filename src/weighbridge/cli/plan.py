@@ -162,7 +162,8 @@ class BroughtDocument(TypedDict):
 class PlanDocument(TypedDict):
     """The document of ``weighbridge plan STUDY --json``.
 
-    ``seconds`` includes ``set_up_s``: builds of missing root filesystems, and the start of hosts and environments.
+    ``seconds`` includes ``set_up_s``: builds of missing root filesystems, and the start and the end of hosts and
+    environments.
     """
 
     version: Literal[1]
@@ -451,9 +452,10 @@ def images_lines(images: Iterable[PlannedImage]) -> list[str]:
 
 
 def time_line(document: PlanDocument) -> str:
-    """Return the expected duration of a run, and the part of its set-up."""
+    """Return the expected duration of a run, and the part that is not trials."""
     times = document["seconds"]
-    line = f"time: {clock_range(times['from'], times['to'])}, of which set-up takes {clock(document['set_up_s'])}"
+    whole, rest = clock_range(times["from"], times["to"]), clock(document["set_up_s"])
+    line = f"time: {whole}, of which set-up and cleanup take {rest}"
     omits = document["set_up_omits_unapproved"]
     return f"{line}, without building root filesystems that you have not approved" if omits else line
 
