@@ -69,6 +69,11 @@ def test_nothing_else(kind: str, runtime: object):
         registry.environments()[kind].options.model_validate({"runtime": runtime})
 
 
+def test_the_refusal_says_what_is_allowed():
+    with raises_sentence(ValidationError):
+        DOCKER.options.model_validate({"runtime": "--root=/x"})
+
+
 # -- consent ----------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from weighbridge.engines import gvisor
 from weighbridge.engines.client import client_from_environment
@@ -29,6 +29,7 @@ from weighbridge.model.host import Host
 from weighbridge.model.isolation import Layer, Layers
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.validation import shown
 
 DEFAULT = "default"
 GVISOR = gvisor.PROGRAM
@@ -54,12 +55,20 @@ _NUMBER = re.compile(r"(?:version:?|^\S+\s*:?)\s+v?(\d\S*)")
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 _VERSION_S = 30.0
 
+_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}|(/\.?[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,99}){1,20}"
+
+
+def _name_or_path(wanted: str) -> str:
+    if re.fullmatch(_PATTERN, wanted) is None:
+        other = "neither a name (crun) nor an absolute path without '..' (/opt/youki/bin/youki)"
+        raise ValueError(f"{shown(wanted)} is {other}")
+    return wanted
+
+
 RuntimeName = Annotated[
     str,
-    Field(
-        pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,99}|(/\.?[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,99}){1,20})$",
-        examples=["crun", "youki", "/opt/youki/bin/youki"],
-    ),
+    AfterValidator(_name_or_path),
+    Field(examples=["crun", "/opt/youki/bin/youki"], json_schema_extra={"pattern": f"^({_PATTERN})$"}),
     External.RUNTIME,
 ]
 """A name that the engine knows, or the absolute path of a program."""
