@@ -548,7 +548,7 @@ PLUGINS = (
         source="OCI Runtime Specification, Runtime and Lifecycle",
         counters=(ALL_CPU, SWITCHES),
         proof=Proof(fact=facts.RUNTIME),
-        switch_off=set_options({"runtime": "default"}, unless={"runtime": "runsc"}),
+        switch_off=switches.with_engines_runtime,
     ),
     # Each system call runs a BPF program first. Some kernels also hold back speculative stores under seccomp.
     DeclaredMechanism(
