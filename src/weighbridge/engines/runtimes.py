@@ -210,7 +210,7 @@ def lacking_hardware(wanted: str, device: Path = Path(virtualisation.DEVICE)) ->
     """Return why this machine cannot run containers of a runtime, or None."""
     if not is_virtual(wanted) or device.exists():
         return None
-    why = f"runtime: {wanted} starts a virtual machine for each container, and there is no {device}"
+    why = f"runtime: {wanted} starts a virtual machine for each container, but {device} is missing"
     return Readiness(False, why, virtualisation.ELSEWHERE)
 
 
@@ -235,7 +235,7 @@ def of_engine_to_start(wanted: str) -> Readiness:
         return Readiness(True)
     shim = _shim_of(wanted)
     if not shim and wanted not in KNOWN:
-        why = f"runtime: no engine is running that knows {wanted}, and Weighbridge does not know where it is"
+        why = f"runtime: the location of {wanted} is unknown, because no engine that knows it is running"
         return Readiness(False, why, "write the absolute path of its program")
     if which(shim or wanted) is not None:
         return Readiness(True)
