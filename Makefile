@@ -16,6 +16,7 @@
 #   make dist           build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing
 #   make deb            build a Debian package with its Python packages in dist/, for Debian 12 (DEB="--python 3.13": for 13)
 #   make gvisor         build gVisor's runsc and its containerd shim for all users (root, Go 1.21 or later, minutes)
+#   make youki          build the OCI runtime youki for all users (root, Rust, the headers of libseccomp, minutes)
 #   make kubernetes     build Kubernetes for the test clusters (root, Go 1.25 or later, 20 minutes)
 
 # With this variable set, Python would compile all modules again in each of the thousands of commands that the tests
@@ -23,7 +24,7 @@
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart alone setup calibrate monitoring \
-	gvisor kubernetes dist deb docs
+	gvisor youki kubernetes dist deb docs
 
 demo:
 	@scripts/setup.sh
@@ -128,6 +129,10 @@ gvisor:
 	install -m 755 build/gvisor/runsc $(INTO)/runsc
 	install -m 755 build/gvisor/shim $(INTO)/containerd-shim-runsc-v1
 	rm -r build/gvisor
+
+# Builds the version that the tests were run with, for tests/real/test_runtimes.py and the study runtimes.
+youki:
+	cargo install youki --locked --version 0.7.0 --no-default-features --features v1,v2,seccomp --root $${INTO:-/usr/local}
 
 # Keeps the programs in the user's cache and installs Debian's etcd, containerd, runc and CNI plug-ins. A second call
 # does nothing.

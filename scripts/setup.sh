@@ -124,7 +124,7 @@ there tini docker-init || lacks tini
 need_file libc.a "$root"/usr/lib64/libc.a "$root"/usr/lib/libc.a "$root"/usr/lib/*/libc.a
 need_file debian-archive-keyring.gpg "$root"/usr/share/keyrings/debian-archive-keyring.*
 if [ "$extra" = dev ]; then
-    for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc slirp4netns \
+    for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc crun slirp4netns \
         pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn bwrap nbdkit \
         xorriso prometheus-process-exporter zsh fish groff redis-server; do
         need "$program"

@@ -175,7 +175,7 @@ SUBJECTS = [
     _subject("qemu", {"nic": "vhost", "queues": 2, "huge_pages": True}),
     _subject("qemu", {"network": "user"}),
     _subject("docker", {"storage": {"kind": "nfs", "mount": "sync", "version": "3", "write_size": "64KiB"}}),
-    _subject("docker", {"storage": "tmpfs"}),
+    _subject("docker", {"storage": "tmpfs", "runtime": "crun"}),
     _subject("docker", {"runtime": "runsc", "runsc_platform": "ptrace", "runsc_files": "gofer", "storage": "layer"}),
     _subject("docker", {"storage": {"kind": "layer", "disk": "btrfs"}}),
     _subject(

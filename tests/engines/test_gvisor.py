@@ -88,7 +88,7 @@ def test_the_version(said: str, content: bytes, found: str, tmp_path: Path, monk
 
 def test_an_engine_of_our_own_is_told_of_both_or_of_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: "/usr/local/bin/runsc")
-    runtimes = gvisor.registration()["runtimes"]
+    runtimes = gvisor.registration()
     assert gvisor.runtime(*engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(
         *engine(**runtimes), gvisor.GvisorSandbox()
     )
@@ -119,7 +119,7 @@ def test_listeners_are_looked_for_outside_of_the_sandbox():
 
 def test_each_way_to_serve_a_container_has_a_runtime_in_an_engine_of_ours(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor.shutil, "which", lambda program: f"/usr/local/bin/{program}")
-    ours = engine(**gvisor.registration()["runtimes"])
+    ours = engine(**gvisor.registration())
     names = {
         gvisor.GvisorSandbox(): "runsc",
         ON_THE_HOSTS: "runsc-host",

@@ -12,7 +12,7 @@ from weighbridge.engines import hosted
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
 
-RUN = SimpleNamespace(id="r", say=print, during=nullcontext)
+RUN = SimpleNamespace(id="r", say=print, during=nullcontext, runtimes=())
 LATE = Unavailable("dockerd did not start: failed to start containerd: timeout waiting for containerd to start")
 
 

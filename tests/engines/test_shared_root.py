@@ -85,6 +85,7 @@ def test_an_engine_that_gives_other_ids_is_refused_for_a_user_alone(tree: Path, 
         found = shared_root.refusal()
         assert (found is not None and "userns-remap" in found.detail) == refused, (options, user)
         monkeypatch.setattr(docker, "readiness", lambda: Readiness(True, "the engine that answers"))
+        monkeypatch.setattr(docker.runtimes, "known_here", lambda: "runc 1")
         told = docker.PLUGIN.ready()  # for doctor: an image it can have
         assert (told.ready, bool(told.caveat)) == (True, refused)
 

@@ -37,6 +37,9 @@ WRONG: dict[str, tuple[Needs, dict[str, Any]]] = {
     "a sandbox that ends at once": (
         Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
     ),
+    "gVisor by its path, which would take over the host's addresses": (
+        HERE, {"network": "host", "runtime": "/opt/gvisor/runsc"},
+    ),
     "a user's host filtered": (HERE, {"bridge_netfilter": True}),
     "a user's host with rules": (HERE, {"filter_rules": 10}),
     "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}),

@@ -52,6 +52,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any]]] = {
     "bridge from afar": (BETWEEN, {}),
     "loopback from afar": (BETWEEN, {"publish": True, "publish_on": "loopback"}),
     "pasta from afar": (BETWEEN, {"rootless": True, "network": "pasta", "publish": True}),
+    "gVisor": (HERE, {"runtime": "runsc"}),
     "by ssh": (SSH, {"publish": True}),
     "called back": (CALLS, {"publish": True}),
 }  # fmt: skip

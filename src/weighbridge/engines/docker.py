@@ -50,6 +50,8 @@ class Engine:
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images = Once()
+        self.runtimes = Once()
+        """The OCI runtimes that its containers have, with their facts, by the study's names."""
         self.layered = False
         """Whether a layer of its images is an unchanged file system of the host."""
         about = client.version()  # the engine starts its programs for it: seconds on an emulated CPU

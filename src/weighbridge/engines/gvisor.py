@@ -100,7 +100,7 @@ def in_force(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
-    """Return gVisor's entries in the daemon.json of a private engine; empty if it is not installed.
+    """Return gVisor's runtimes in the daemon.json of a private engine; empty if it is not installed.
 
     There is one entry for each choice in a study; the first has runsc's defaults. ``is_there`` returns whether the
     engine's host has a program at a path.
@@ -111,7 +111,7 @@ def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[st
     ways = itertools.product(get_args(Platform), get_args(Stack), get_args(Files), get_args(LayerOf))
     sandboxes = [GvisorSandbox(*way) for way in ways]
     names = {each: "-".join((PROGRAM, *_differences(each))) for each in sandboxes}
-    return {"runtimes": {names[each]: {"path": path, "runtimeArgs": [*each.arguments]} for each in sandboxes}}
+    return {names[each]: {"path": path, "runtimeArgs": [*each.arguments]} for each in sandboxes}
 
 
 def _differences(sandbox: GvisorSandbox) -> Iterator[str]:

@@ -10,6 +10,7 @@ from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
+from weighbridge.linux.cgroup_files import HIDE_VERSION_2
 from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
@@ -37,8 +38,10 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
         variables = (f"{key}={value}" for key, value in environment.items())
         argv = within(
             host, run, None, "env", "-i", *variables,
+            "sh", "-c", f'{HIDE_VERSION_2}; exec "$@"', "engine",
             *settings.program, "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",
-            "--pidfile", "/run/docker.pid", "--config-file", _settings_file(host, data), "--bridge", "none",
+            "--pidfile", "/run/docker.pid", "--config-file", _settings_file(run, host, data),
+            "--bridge", "none",
             "--exec-opt", "native.cgroupdriver=cgroupfs",
             "--shutdown-timeout", "5", "--log-level", "warn", "--dns", "127.0.0.1", *settings.arguments,
         )  # fmt: skip
@@ -72,9 +75,13 @@ def _data_of(host: DisposableHost, folder: str, settings: Settings) -> Iterator[
         yield str(at)
 
 
-def _settings_file(host: DisposableHost, folder: str) -> str:
+def _settings_file(run: RunContext, host: DisposableHost, folder: str) -> str:
     """Write a daemon.json on the host, with the settings that have no option, and return its path."""
-    content = daemon_file(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
+
+    def is_there(path: str) -> bool:
+        return host.run(Command(("test", "-x", path), 10)).returncode == 0
+
+    content = daemon_file(is_there, run.runtimes)
     file = f"{folder}/daemon.json"
     make_folder, write_file = (
         Command(("mkdir", "-p", folder), 10),

@@ -5,6 +5,7 @@ up. slirp4netns, pasta and rootlessport are part of the cost of a rootless conta
 """
 
 import contextlib
+import copy
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines import runtimes
 from weighbridge.engines.client import answers
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
@@ -35,11 +37,12 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.deletion import OwnFolder, remove_tree, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.linux.process import link_prefix, output
+from weighbridge.linux.process import link_prefix, output, which
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.names import RunId, SafeName
+from weighbridge.model.once import Once
 from weighbridge.model.userland import Userland
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per run, which other users cannot enter
@@ -61,10 +64,18 @@ class Podman:
         self._run = run
         self._home = home
         self._images: set[str] = set()
-        self.runtime = runtime()
+        self.runtime = default_runtime()
+        self.runtime_facts = Once()
+        """The facts of the OCI runtimes that its containers have."""
         about = json.loads(self.must("reading its settings", "info", "--format", "json"))
         self.version = str(about["version"]["Version"])
         self.storage_driver = str(about["store"]["graphDriverName"])
+
+    def using(self, wanted: str) -> "Podman":
+        """Return the same podman, whose containers an OCI runtime makes that a study names."""
+        other = copy.copy(self)
+        other.runtime = program_of(wanted) if self.host.this_machine else wanted
+        return other
 
     def ask(self, *words: str, deadline_s: float = _ASK_S) -> Completed:
         """Run a podman command to its end."""
@@ -159,10 +170,20 @@ def _error_in(completed: Completed) -> str:
     return errors[-1][:300] if errors else completed.last_words
 
 
-def runtime() -> str:
+def default_runtime() -> str:
     """Return the runtime of podman's containers: crun, as podman prefers, but runc with control groups version 1."""
-    runtimes = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
-    return next((name for name in runtimes if shutil.which(name)), runtimes[-1])
+    names = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
+    return next((name for name in names if shutil.which(name)), names[-1])
+
+
+def program_of(wanted: str) -> str:
+    """Return the OCI runtime of a study for podman's command line: a path if it is known to be installed here.
+
+    Podman has a table of names, too, without folders such as /usr/local/bin for all of them.
+    """
+    if wanted == runtimes.DEFAULT:
+        return default_runtime()
+    return (which(wanted) if wanted in (runtimes.STOCK, *runtimes.KNOWN) else None) or wanted
 
 
 def podman_of(run: RunContext, host: Host, *, rootless: bool, layered: str = "") -> Podman:

@@ -11,6 +11,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.within import within
+from weighbridge.linux.cgroup_files import HIDE_VERSION_2
 from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
@@ -103,7 +104,8 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
     account = ACCOUNT if rootless else 0
     launcher = host.program(build.ensure(run.cache, run.say))
     words = (str(data), launcher, mounted_by(run.id), str(account), str(_LAST))
-    unshare = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _MAKE, "podman", *words)
+    script = f"{HIDE_VERSION_2}\n{_MAKE}"
+    unshare = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "podman", *words)
     process, stream = host.talk(Command(within(host, run, group, *unshare)))
     try:
         try:

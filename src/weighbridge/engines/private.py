@@ -17,6 +17,7 @@ from weighbridge.engines.machine_lock import exclusive_machine_lock, left, resto
 from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
 from weighbridge.linux import process
+from weighbridge.linux.cgroup_files import HIDE_VERSION_2
 from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.linux.cleanup import DataFolders
 from weighbridge.linux.deletion import OwnFolder, remove_trees
@@ -85,7 +86,7 @@ def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[
 def with_private_folders(scratch: Path, *argv: str) -> tuple[str, ...]:
     """Return a command with folders in ``scratch`` in place of `HOST_FOLDERS`, in a mount namespace of its own."""
     mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
-    start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start")
+    start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", f"{HIDE_VERSION_2}\n{_START}", "start")
     return (*start, *mounts, "--", *argv)
 
 
@@ -98,7 +99,7 @@ def _prepare(run: RunContext, data: Path) -> None:
     firewall.remember(base)
     for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)
-    (data / "etc/daemon.json").write_text(daemon_file())
+    (data / "etc/daemon.json").write_text(daemon_file(runtimes_by_path=run.runtimes))
 
 
 def _discard(run: RunContext, data: Path) -> None:

@@ -2,24 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.engines import gvisor
+from weighbridge.engines import gvisor, runtimes
 from weighbridge.model.command import SITE_ENV
 from weighbridge.model.storage import DiskOptions
 
 PROGRAM = "dockerd"
 
 
-def daemon_file(is_there: Callable[[str], bool] = lambda path: True) -> str:
+def daemon_file(is_there: Callable[[str], bool] = lambda path: True, runtimes_by_path: Sequence[str] = ()) -> str:
     """Return the daemon.json of the private engine, for settings that have no option.
 
-    ``is_there`` returns whether the engine's host has a program at a path. Images are kept by a storage driver, as in
-    every engine before Docker 29, which chooses containerd's store.
+    ``is_there`` returns whether the engine's host has a program at a path. ``runtimes_by_path`` are the OCI runtimes
+    of the study. Images are kept by a storage driver, as in every engine before Docker 29, which chooses containerd's
+    store.
     """
-    return json.dumps({**gvisor.registration(is_there), "features": {"containerd-snapshotter": False}})
+    table = {**gvisor.registration(is_there), **runtimes.registration(runtimes_by_path, is_there)}
+    return json.dumps({**({"runtimes": table} if table else {}), "features": {"containerd-snapshotter": False}})
 
 
 @dataclass(frozen=True, slots=True)

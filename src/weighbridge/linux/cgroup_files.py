@@ -10,6 +10,13 @@ from weighbridge.linux import counters
 from weighbridge.linux.kernel_files import read_here
 
 MOUNT = Path("/sys/fs/cgroup")
+BESIDE_VERSION_1 = MOUNT / "unified"
+"""The mount of version 2 on machines that mount both versions (hybrid control groups)."""
+HIDE_VERSION_2 = f"if [ -e {BESIDE_VERSION_1}/cgroup.controllers ]; then umount -l {BESIDE_VERSION_1}; fi"
+"""A shell command for the mount namespace of an engine that a run starts, because crun refuses hybrid control groups.
+
+All runtimes then use version 1, like the engine.
+"""
 TOP = "weighbridge"
 IDLE = "weighbridge-idle"
 """The name of a sibling group, whose processes only get CPU time that no other process wants."""

@@ -62,6 +62,11 @@ GVISOR_NETWORK = "gVisor: network stack"
 GVISOR_FILES = "gVisor: direct file access"
 GVISOR_LAYERS = "gVisor: own layers"
 """How a gVisor sandbox serves its container: values of runsc's flags from the command line of its process."""
+RUNTIME, RUNTIME_PROGRAM, RUNTIME_SUPERVISOR = "runtime", "runtime program", "runtime supervisor"
+"""The OCI runtime that made a container with its version, its program, and the parent of the first process.
+
+The parent is containerd's shim, or conmon. It notes the program.
+"""
 SECCOMP = "seccomp"
 """The kernel's system-call filter for a site's programs: "off", "strict" or "filter"."""
 CAPABILITIES = "capabilities"

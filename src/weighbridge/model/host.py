@@ -70,6 +70,8 @@ class RunContext:
     """Shows all steps of the set-up that the run waits for."""
     userlands: Userlands | None = None
     """The userlands of its sites, if they are known before its hosts are open."""
+    runtimes: Sequence[str] = ()
+    """The OCI runtimes that the study names by path. An engine that the run starts registers them."""
     _shared: Once = field(default_factory=Once)
     _steps: dict[int, list[SetupStep]] = field(default_factory=dict)
     """The steps of each thread, the outermost first."""

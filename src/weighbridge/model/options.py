@@ -62,6 +62,8 @@ class External(StrEnum):
     ARGUMENT = "argument"
     PROGRAM = "program"
     """A program of this machine that is started outside of all sites, with the files next to it."""
+    RUNTIME = "OCI runtime"
+    """A program that an engine starts to create containers. A name that the engine knows is not external."""
 
     VARIABLE = "environment variable"
     """A variable of programs. The dynamic linker, shells and Python start programs that some variables name."""
@@ -75,6 +77,7 @@ class External(StrEnum):
         """Whether it is a file of this machine, named relative to the folder where weighbridge is called."""
         return self in (
             External.FILE, External.COMPOSE, External.SSH_CONFIGURATION, External.KUBECONFIG, External.PROGRAM,
+            External.RUNTIME,
         )  # fmt: skip
 
 

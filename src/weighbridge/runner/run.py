@@ -51,6 +51,7 @@ from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.reader import LEFT_OUT, run_identity
 from weighbridge.store.run import RunStore
+from weighbridge.study.external import runtimes_by_path
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -336,7 +337,8 @@ def _session(
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
-        run = RunContext(run_id, folder, cache, stack, progress.say, progress.waits, userlands)
+        runtimes = runtimes_by_path(study)
+        run = RunContext(run_id, folder, cache, stack, progress.say, progress.waits, userlands, runtimes)
         with contextlib.suppress(Unavailable):  # first, so that the whole run is in one group
             tree(run_id)
         before = volatile_facts()

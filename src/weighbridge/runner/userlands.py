@@ -205,7 +205,7 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
             digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
         digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     for each in external_resources(study):
-        if each.kind is External.PROGRAM:
+        if each.kind in (External.PROGRAM, External.RUNTIME):
             with contextlib.suppress(OSError):  # its readiness reports it
                 digest_by_name[each.value] = digest_of(Path(each.value))
     return dict(sorted(digest_by_name.items()))

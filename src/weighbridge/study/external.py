@@ -92,6 +92,11 @@ def compose_resource(file: str) -> ExternalResource:
     return ExternalResource(External.COMPOSE, "compose.file", str(Path(file).absolute()), _COMPOSE_READS)
 
 
+def runtimes_by_path(study: Study) -> tuple[str, ...]:
+    """Return the OCI runtimes that a study names by path, which engines that the run starts must know."""
+    return tuple(each.value for each in external_resources(study) if each.kind is External.RUNTIME)
+
+
 def names_external(options: Options | None, *kinds: External) -> bool:
     """Return whether options name an external dependency, or one of these kinds. Does not read files."""
     return any(value and (not kinds or what in kinds) for what, _, value in _named(options))
@@ -137,7 +142,11 @@ def _named(options: Options | None) -> Iterator[tuple[External, str, object]]:
         if isinstance(value, Options):
             yield from ((what, f"{key}.{inner}", each) for what, inner, each in _named(value))
         if value is not None:
-            yield from ((what, key, value) for what in field.metadata if isinstance(what, External))
+            yield from (
+                (what, key, value)
+                for what in field.metadata
+                if isinstance(what, External) and (what is not External.RUNTIME or str(value).startswith("/"))
+            )
 
 
 def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:

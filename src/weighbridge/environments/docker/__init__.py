@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import confined, gvisor, networks, shared_root
+from weighbridge.engines import confined, gvisor, networks, runtimes, shared_root
 from weighbridge.engines.client import UsersEngineContents, answers, engine_errors, quietly, readiness
 from weighbridge.engines.confined import ConfinedOptions
 from weighbridge.engines.container import (
@@ -24,6 +24,7 @@ from weighbridge.engines.host_network import HostNetworkOptions, network_facts, 
 from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import ContainerAttachment, lacking, network_name, not_looked
 from weighbridge.engines.private import BESIDE_ANOTHER, EngineTraces, program_readiness
+from weighbridge.engines.runtimes import DEFAULT, GVISOR, RuntimeName
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import FormedSwarm, Swarm
 from weighbridge.environments.docker.compose import by_hand
@@ -90,15 +91,54 @@ def sandbox_of(options: Any) -> gvisor.GvisorSandbox:
     return gvisor.GvisorSandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
 
 
-def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> dict[str, str]:
-    """Return facts of a container in addition to the engine's own, by subject. ``pid`` is its process."""
+def _runtime_name(options: Any, engine: Engine) -> str | None:
+    """Return the engine's name of the runtime, or None for its default. Raises Unavailable if it does not have it."""
+    if options.runtime == DEFAULT:
+        return None
+    if options.runtime == GVISOR:
+        return gvisor.runtime(engine.client, engine.host, sandbox_of(options))
+    return _chosen(options, engine).entry.name
+
+
+def _chosen(options: Any, engine: Engine) -> runtimes.ChosenRuntime:
+    """Return the engine's runtime that the options name, asked once. Raises Unavailable."""
+
+    def choose() -> runtimes.ChosenRuntime:
+        path = engine.settings.program[:-1]
+        return runtimes.chosen(engine.client, engine.host, options.runtime, private=engine.private, environment=path)
+
+    return engine.runtimes.get(options.runtime, choose)
+
+
+def _runtime_facts(options: Any, engine: Engine, container: Any) -> dict[str, str]:
+    """Return the facts of the runtime that made the first container of an engine with these options.
+
+    Raises Unavailable if it is another runtime than the study's.
+    """
+
+    def read_back() -> dict[str, str]:
+        reported = str(container.attrs["HostConfig"].get("Runtime") or "")
+        supervisor = runtimes.supervisor_of(engine.host.read, int(container.attrs["State"]["Pid"]))
+        if options.runtime == DEFAULT:
+            return runtimes.facts_of(reported, supervisor)
+        return runtimes.verified_facts(_chosen(options, engine), reported, supervisor)
+
+    return engine.runtimes.get(("facts", options.runtime), read_back)
+
+
+def notes_of(options: Any, request: SiteRequest, engine: Engine, container: Any) -> dict[str, str]:
+    """Return facts of a container in addition to the engine's own, by subject."""
+    pid = int(container.attrs["State"]["Pid"])
     notes: dict[str, str] = {"network": options.network}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, mounted into the container"
     if engine.layered:
         notes["image"] = "its lower layer is the root filesystem of the host's native sites"
-    if options.runtime == "runsc":
-        notes |= gvisor.facts(engine.client, engine.host, sandbox_of(options), pid)
+    notes |= (
+        gvisor.facts(engine.client, engine.host, sandbox_of(options), pid)
+        if options.runtime == GVISOR
+        else _runtime_facts(options, engine, container)
+    )
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = (
@@ -128,8 +168,30 @@ def _with_gvisor(engine: Readiness, wanted: gvisor.GvisorSandbox) -> Readiness:
     return engine if sandbox.ready else sandbox
 
 
+def _with_runtime(engine: Readiness, wanted: str) -> Readiness:
+    """Return whether a runtime can be used: by the engine that answers, or only by engines that a run starts."""
+    if (refusal := runtimes.lacking_hardware(wanted)) is not None:
+        return refusal
+    running, to_start = runtimes.of_running_engine(wanted), runtimes.of_engine_to_start(wanted)
+    if running is None:
+        return engine if to_start.ready else to_start
+    if running.ready:
+        return engine
+    return replace(engine, caveat="testbed hosts only", detail=running.detail) if to_start.ready else running
+
+
+def _lacking_runtime(options: Any) -> Readiness | None:
+    """Return why the engine of this machine cannot have the runtime, or None."""
+    if options.runtime == DEFAULT:
+        return None
+    if options.runtime == GVISOR:
+        return gvisor.refusal(sandbox_of(options))
+    state = runtimes.of_running_engine(options.runtime) or runtimes.of_engine_to_start(options.runtime)
+    return None if state.ready else state
+
+
 def unmet(options: Any, needs: Needs) -> Readiness | None:
-    """Return what a study needs and this machine does not have: an interface, gVisor, no other engine."""
+    """Return what a study needs and this machine does not have: an interface, a runtime, no other engine."""
     if not any(host.this_machine for host in needs.holding.values()):
         return None
     if options.dockerd is not None and answers():
@@ -137,8 +199,8 @@ def unmet(options: Any, needs: Needs) -> Readiness | None:
     refusal = too_many_open_files(options.open_files)
     if refusal is None and needs.of_this_machine:
         refusal = shared_root.refusal()
-    if refusal is None and options.runtime == "runsc":
-        refusal = gvisor.refusal(sandbox_of(options))
+    if refusal is None:
+        refusal = _lacking_runtime(options)
     if refusal is not None or not options.parent or options.parent in (links := interfaces()):
         return refusal
     why = f"parent: this machine has no network interface '{options.parent}'"
@@ -207,9 +269,14 @@ class DockerOptions(HostNetworkOptions, ConfinedOptions):
     ] = None
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
-    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
-        "default"
-    )
+    runtime: Annotated[
+        RuntimeName,
+        Field(
+            description="OCI runtime: a name that the engine knows, or the absolute path of a program. An engine "
+            "that the run starts knows crun, youki, krun and sysbox-runc if they are installed. runsc is gVisor, a "
+            "kernel in user space"
+        ),
+    ] = DEFAULT
     runsc_platform: Annotated[
         gvisor.Platform | None, Field(description="How gVisor intercepts system calls; default: the engine's setting")
     ] = None
@@ -243,8 +310,17 @@ class Docker(Environment):
         return purpose_of(options, role, disposable=True)
 
     def layer_durability(self, options: DockerOptions) -> Durability:
-        """Return "none" if gVisor keeps the layer in its own file, which no sync reaches (--overlay2=root:self)."""
-        return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
+        """Return "none" if gVisor keeps the layer in its own file, which no sync reaches (--overlay2=root:self).
+
+        How a runtime with virtual machines shares the layer with them is unknown.
+        """
+        if runtimes.is_virtual(options.runtime):
+            return "unknown"
+        return "none" if options.runtime == GVISOR and options.runsc_layer == "own" else "synchronous"
+
+    def unverified(self, options: Any | None = None) -> str:
+        """Return that containers in virtual machines were never started, because that needs KVM."""
+        return "" if options is None else runtimes.unverified(options.runtime)
 
     def opens_in_order(self, options: Any) -> str:
         """Return a name for overlay networks, because the first engine of the swarm manages it."""
@@ -254,11 +330,12 @@ class Docker(Environment):
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the variants that ``weigh`` compares: one for each network; ``docker`` has the bridge."""
+        """Return the variants that ``weigh`` compares: one for each network and runtime. ``docker`` is a bridge."""
         networks = {name: {"network": name} for name in ("host", "none", "bridge")}
         published = {"network": "bridge", "publish": True}
-        gvisor = {"network": "bridge", "runtime": "runsc"}
-        return {"docker": networks["bridge"], **networks, "published": published, "gvisor": gvisor}
+        names = {"crun": "crun", "youki": "youki", "gvisor": GVISOR}
+        by_runtime = {name: {"network": "bridge", "runtime": runtime} for name, runtime in names.items()}
+        return {"docker": networks["bridge"], **networks, "published": published, **by_runtime}
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         """Return whether an engine answers or can be started, and has what the options and the study need."""
@@ -268,8 +345,14 @@ class Docker(Environment):
             return ready
         if options is None:
             refusal = shared_root.refusal()
+            if names := runtimes.known_here():
+                ready = replace(ready, detail=f"{ready.detail}; runtimes: {names}")
             return ready if refusal is None else replace(ready, caveat="images only", detail=refusal.detail)
-        if options.runtime == "runsc" and not (ready := _with_gvisor(ready, sandbox_of(options))).ready:
+        if options.runtime == GVISOR:
+            ready = _with_gvisor(ready, sandbox_of(options))
+        elif options.runtime != DEFAULT:
+            ready = _with_runtime(ready, options.runtime)
+        if not ready.ready:
             return ready
         kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
@@ -287,8 +370,8 @@ class Docker(Environment):
         return route_to_supporting_services(options)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
-        """Return a container's own: a filter, too, unless it is unconfined. gVisor has a kernel of its own."""
-        if options.runtime == "runsc":
+        """Return a container's own: a filter, too, unless it is unconfined. Some runtimes give it its own kernel."""
+        if runtimes.has_own_kernel(options.runtime):
             return super().confinement(options)
         return confined.confinement(options)
 
@@ -328,14 +411,16 @@ class Docker(Environment):
                     engine.client.networks.get(request.supporting_services.network).connect(container)
                 attached = _start(engine, container, options, attachment)
                 addresses = _addresses(container, options, request, engine, attachment)
-            pid = int(container.attrs["State"]["Pid"])
-            notes = partial(notes_of, options, request, engine, pid)
+            if options.runtime not in (DEFAULT, GVISOR):
+                _runtime_facts(options, engine, container)  # it must be the study's
+            notes = partial(notes_of, options, request, engine, container)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
-            launcher.reports_use = options.runtime != "runsc"
+            launcher.reports_use = options.runtime != GVISOR
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
-            if options.runtime == "runsc" and sandbox_of(options).stack == "host":
+            site.layers = (*site.layers, *runtimes.layers(options.runtime))
+            if options.runtime == GVISOR and sandbox_of(options).stack == "host":
                 site.listening = gvisor.listening_outside(engine.host, site.pid)
             yield site
 
@@ -399,7 +484,7 @@ def _container(
     own_data = {DATA} if mount is not None else set()  # the data of a layer has no volume
     others = own_data | {each["bind"] for each in volumes.values()}
     # gVisor binds in a user namespace, and has what is mounted read-only in its own kernel
-    sandboxed = options.runtime == "runsc"
+    sandboxed = options.runtime == GVISOR
     mounts = shared_root.binds(request.userland, others, recursive=sandboxed)
     container = engine.client.containers.create(
         engine.image(request.userland),
@@ -407,9 +492,7 @@ def _container(
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
-        runtime=gvisor.runtime(engine.client, engine.host, sandbox_of(options))
-        if options.runtime == "runsc"
-        else None,
+        runtime=_runtime_name(options, engine),
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
+from pathlib import Path
 from typing import Any
 
+from weighbridge.engines import runtimes
 from weighbridge.engines.confined import compose_keys
 from weighbridge.environments.docker.contradictions import ON_PARENT
 from weighbridge.model.by_hand import (
@@ -31,13 +33,13 @@ def by_hand(options: Any, request: ByHandRequest) -> ByHand:
         services = {
             role: {
                 "network_mode": options.network,
-                **compose_keys(options),
+                **_keys(options),
                 **_ulimits(options),
                 **_variables(options),
             }
             for role in request.inside
         }
-        return ByHand(services=services, differs=differs)
+        return ByHand(services=services, first=_first(options), differs=differs)
     if options.publish:
         return _published(options, request, differs)
     subnet = IPv4Network(options.subnet or f"198.19.{request.number % 256}.0/24")
@@ -70,7 +72,9 @@ def _published(options: Any, request: ByHandRequest, differs: tuple[str, ...]) -
         services["client"] = _service(options, "client", str(client[2]))
         networks["client"] = _network(options, client, str(client[1]))
     of_client = str(client[2]) if "client" in request.inside else str(server[1])
-    return ByHand("", _ANY, on, of_client, ETHERNET_PAYLOAD, services, networks, differs=differs, published=True)
+    return ByHand(
+        "", _ANY, on, of_client, ETHERNET_PAYLOAD, services, networks, _first(options), differs, published=True
+    )
 
 
 def _why_not(options: Any, request: ByHandRequest) -> str:
@@ -103,11 +107,25 @@ def _differences(options: Any) -> Iterator[str]:
 
 
 def _first(options: Any) -> tuple[str, ...]:
+    steps = []
+    if options.runtime != runtimes.DEFAULT:
+        path = options.runtime if runtimes.is_path(options.runtime) else "PATH"
+        steps.append(f"the engine must know the runtime: `dockerd --add-runtime {_runtime_name(options)}={path}`")
     if options.network == "overlay":
-        return ("overlay networks need a swarm: `docker swarm init --advertise-addr 127.0.0.1`",)
+        steps.append("overlay networks need a swarm: `docker swarm init --advertise-addr 127.0.0.1`")
     if options.network in ON_PARENT and not options.parent:
-        return (f"set `{PARENT.name}` in `.env` to an interface of the machine",)
-    return ()
+        steps.append(f"set `{PARENT.name}` in `.env` to an interface of the machine")
+    return tuple(steps)
+
+
+def _runtime_name(options: Any) -> str:
+    return Path(options.runtime).name
+
+
+def _keys(options: Any) -> dict[str, Any]:
+    """Return the keys of a service that do not depend on its network."""
+    own = {} if options.runtime == runtimes.DEFAULT else {"runtime": _runtime_name(options)}
+    return {**own, **compose_keys(options)}
 
 
 def _network(options: Any, subnet: IPv4Network, gateway: str) -> _Network:
@@ -123,7 +141,7 @@ def _network(options: Any, subnet: IPv4Network, gateway: str) -> _Network:
 
 
 def _service(options: Any, network: str, address: str) -> dict[str, Any]:
-    return {"networks": {network: {"ipv4_address": address}}, **compose_keys(options)}
+    return {"networks": {network: {"ipv4_address": address}}, **_keys(options)}
 
 
 def _ulimits(options: Any) -> Mapping[str, Any]:

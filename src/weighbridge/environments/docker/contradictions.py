@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from weighbridge.engines import gvisor
+from weighbridge.engines import gvisor, runtimes
 from weighbridge.engines.host_network import tuning_problems
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
@@ -32,6 +32,8 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     if options.runtime == "runsc" and memory is not None and memory < gvisor.LEAST_MEMORY:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}. Raise it (resources: memory)"
+    if runtimes.is_path(options.runtime) and runtimes.is_gvisor(options.runtime):
+        yield runtimes.gvisor_by_name(options.runtime)
     if options.runtime == "runsc" and needs.sysctls:
         yield "sysctls: gVisor's kernel has its own settings. Remove them, or use another runtime"
     own = {name: field.default for name, field in type(options).model_fields.items() if name.startswith("runsc_")}

@@ -7,16 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import confined
+from weighbridge.engines import confined, runtimes
 from weighbridge.engines.confined import ConfinedOptions
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.labelled import LABEL
 from weighbridge.engines.podman import Podman, PodmanFolders, podman_of
 from weighbridge.engines.private import EngineTraces
+from weighbridge.engines.runtimes import DEFAULT, RuntimeName
 from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
 from weighbridge.environments.podman.programs import init_program, knows_pasta, readiness
 from weighbridge.environments.podman.root import root_words, unmet
-from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta
+from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta, runtime_facts
 from weighbridge.hosts.chroot import limited_group, storage_of
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
@@ -26,7 +27,7 @@ from weighbridge.linux.process import environment_of, most_open_files, most_proc
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Group, Host
-from weighbridge.model.plugin import Readiness
+from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
 
 _FIRST_ID, _IDS = 2**31, 2**16
@@ -60,6 +61,13 @@ class PodmanOptions(ConfinedOptions):
     ] = "gateway"
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
+    runtime: Annotated[
+        RuntimeName,
+        Field(
+            description="OCI runtime: runc, crun, youki, or the absolute path of a program; default: crun, or runc "
+            "with control groups of version 1"
+        ),
+    ] = DEFAULT
 
     @property
     def joined(self) -> Network:
@@ -111,7 +119,17 @@ class PodmanEnvironment(Environment):
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""
+        if runtimes.has_own_kernel(options.runtime):
+            return super().confinement(options)
         return confined.confinement(options)
+
+    def layer_durability(self, options: PodmanOptions) -> Durability:
+        """Return "unknown" for a runtime with virtual machines, which share the layer in a way of their own."""
+        return "unknown" if runtimes.is_virtual(options.runtime) else "synchronous"
+
+    def unverified(self, options: Any | None = None) -> str:
+        """Return that containers in virtual machines were never started, because that needs KVM."""
+        return "" if options is None else runtimes.unverified(options.runtime)
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need more than podman itself."""
@@ -130,6 +148,7 @@ class PodmanEnvironment(Environment):
         if request.host.capabilities.disposable is not None:
             request = replace(request, host=request.host.dedicated_host(self.purpose(options, request.role)))
         podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
+        podman = podman.using(options.runtime)
         with ExitStack() as stack:
             group, refused = limited_group(request, limit=options.rootless)  # podman limits root's containers
             if group:
@@ -156,7 +175,7 @@ class PodmanEnvironment(Environment):
             if group and options.rootless:
                 podman.move(pid, group)
             own = _own_address(state)
-            notes = _notes(options, request)
+            notes = _notes(options, request) | runtime_facts(podman, options.runtime, state)
             if _without_network(podman, options):
                 forwarded = _forwarded(options, request)
                 stack.enter_context(connected_by_pasta(podman, pid, forwarded))
@@ -164,6 +183,7 @@ class PodmanEnvironment(Environment):
             addresses = _addresses(options, request, own, gateway)
             site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host")
             site.reached = request.reached if options.publish else {}
+            site.layers = (*site.layers, *runtimes.layers(options.runtime))
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site

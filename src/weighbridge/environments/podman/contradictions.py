@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from weighbridge.engines import runtimes
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
@@ -34,6 +35,8 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         )
     if not options.rootless and network in IN_USER_SPACE:
         yield f"network: {network} needs rootless containers. Add rootless: true, or use bridge"
+    if runtimes.is_gvisor(options.runtime):
+        yield "runtime: Weighbridge supports gVisor in Docker only. Use kind: docker"
     if options.publish and network in ("none", "host"):
         yield f"'publish' needs network: bridge, slirp4netns or pasta, not {network}"
     if options.publish_on == "loopback" and not (options.publish and network == "bridge"):

@@ -7,8 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from weighbridge.engines.podman import runtime
-from weighbridge.linux import user_namespaces
+from weighbridge.engines import runtimes
+from weighbridge.engines.podman import program_of
+from weighbridge.linux import cgroup_files, user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import output
 from weighbridge.linux.remedies import load_module
@@ -39,7 +40,10 @@ def readiness(options: Any | None) -> Readiness:
         return Readiness(
             False, "only root can start podman's rootful containers", "run as root, or use podman-rootless"
         )
-    programs = [runtime()]
+    wanted = runtimes.DEFAULT if options is None else options.runtime
+    if wanted != runtimes.DEFAULT and (refusal := _lacking_runtime(wanted, root=root)) is not None:
+        return refusal
+    programs = [program_of(wanted)] if wanted in (runtimes.DEFAULT, runtimes.STOCK) else []
     if rootless:
         programs += ["newuidmap", "newgidmap"]
     network = options.joined if options is not None else ""
@@ -56,7 +60,22 @@ def readiness(options: Any | None) -> Readiness:
         return refusal
     version_text = ".".join(str(number) for number in version())
     only_so = ", with rootless: true" if options is None and not root else ""
-    return Readiness(True, f"podman {version_text}, {runtime()}{only_so}")
+    runtime = runtimes.version_here(program_of(wanted)) if options is None else program_of(wanted)
+    return Readiness(True, f"podman {version_text}, {runtime}{only_so}")
+
+
+def _lacking_runtime(wanted: str, *, root: bool) -> Readiness | None:
+    """Return why podman cannot use an OCI runtime, or None."""
+    hybrid = (cgroup_files.BESIDE_VERSION_1 / "cgroup.controllers").exists()
+    if Path(wanted).name == "crun" and hybrid and not root:
+        why = "crun does not work with both versions of control groups, and only root can hide one of them"
+        return Readiness(False, why, "use runtime: runc, or run as root")
+    if (refusal := runtimes.lacking_hardware(wanted)) is not None:
+        return refusal
+    if not runtimes.is_path(wanted) and wanted not in runtimes.KNOWN:
+        return None  # podman has a table of its own
+    state = runtimes.of_engine_to_start(wanted)
+    return None if state.ready else state
 
 
 def init_program() -> str | None:

@@ -32,7 +32,7 @@ def root_words(stack: ExitStack, podman: Podman, request: SiteRequest, others: C
     if not userland.of_this_machine:
         return []
     words = ["--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}"]
-    words += ["--group-add", "keep-groups"] if podman.runtime == "crun" else []
+    words += ["--group-add", "keep-groups"] if Path(podman.runtime).name == "crun" else []
     for path in bound(userland.root, others):
         if {*str(path)} & {*',"'}:
             raise Unavailable(f"podman cannot mount a path with a comma or a quote: rename {path}")

@@ -3,7 +3,10 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
+from weighbridge.engines import runtimes
 from weighbridge.engines.podman import Podman
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
@@ -69,6 +72,25 @@ class PodmanSite(GroupedSite):
             "address": self.address,
             **self.notes,
         }
+
+
+def runtime_facts(podman: Podman, wanted: str, state: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of the runtime that made the first container with this option, by its ``inspect``.
+
+    Raises Unavailable if it is another runtime than the study's.
+    """
+
+    def read_back() -> dict[str, str]:
+        supervisor = runtimes.supervisor_of(podman.host.read, int(state["State"]["Pid"]))
+        reported = str(state.get("OCIRuntime") or "")
+        if wanted == runtimes.DEFAULT:
+            return runtimes.facts_of(reported, supervisor)
+        path = podman.runtime if runtimes.is_path(podman.runtime) else ""
+        version = runtimes.version_here(supervisor.runtime or path) if podman.host.this_machine else runtimes.UNKNOWN
+        entry = runtimes.RegisteredRuntime(Path(wanted).name, path)
+        return runtimes.verified_facts(runtimes.ChosenRuntime(wanted, entry, version), reported, supervisor)
+
+    return podman.runtime_facts.get(wanted, read_back)
 
 
 @contextmanager

@@ -15,7 +15,15 @@ from weighbridge.analysis.paths import PathFigures, Paths
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.address import ArmId, CellId, MetricId
-from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
+from weighbridge.model.facts import (
+    HOST_DIFFERENCES,
+    IDLE_CPUS,
+    RUNTIME,
+    RUNTIME_PROGRAM,
+    RUNTIME_SUPERVISOR,
+    NetworkPath,
+    idle_code,
+)
 from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.secret import hidden_options
@@ -157,8 +165,8 @@ _LATER = ("model", "firmware")
 _TIMED = "CPU time of"
 """The prefix of measured facts, which always differ."""
 _SITE_ENGINE = frozenset({
-    "docker", "dockerd", "containerd", "runc", "podman", "storage driver", "cgroup driver", "runtime", "seccomp",
-    "network", "rootless", "lxc",
+    "docker", "dockerd", "containerd", "runc", "podman", "storage driver", "cgroup driver", "seccomp", "network",
+    RUNTIME, RUNTIME_PROGRAM, RUNTIME_SUPERVISOR, "rootless", "lxc",
 })  # fmt: skip
 
 

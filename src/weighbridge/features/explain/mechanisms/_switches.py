@@ -114,6 +114,12 @@ def with_usual_runtime(subject: Subject) -> Arm | None:
     return subject.with_options(runtime_class="") if subject.option("runtime_class") else None
 
 
+def with_engines_runtime(subject: Subject) -> Arm | None:
+    """Return the environment with the engine's usual OCI runtime; gVisor is a mechanism of its own."""
+    usual = subject.option("runtime") in (None, "default", "runc", "runsc")
+    return None if usual else subject.with_options(runtime="default")
+
+
 def with_layer_of_engine(subject: Subject) -> Arm | None:
     """Return the environment whose files go through gVisor to the engine's writable layer."""
     in_layer = getattr(subject.option("storage"), "kind", None) == "layer" and subject.option("runtime") == "runsc"

@@ -538,6 +538,18 @@ PLUGINS = (
         proof=Proof(fact="virtual CPUs"),
         switch_off=set_options({"pin": None}),
     ),
+    # An OCI runtime creates a container and starts its first process. Some runtimes also serve its system calls.
+    DeclaredMechanism(
+        kind="runtime",
+        title="OCI runtime",
+        summary="another OCI runtime than the engine's usual one, such as crun, youki or Kata Containers",
+        switched="own runtime → the engine's usual one",
+        remedy="the engine's usual runtime",
+        source="OCI Runtime Specification, Runtime and Lifecycle",
+        counters=(ALL_CPU, SWITCHES),
+        proof=Proof(fact=facts.RUNTIME),
+        switch_off=switches.with_engines_runtime,
+    ),
     # Each system call runs a BPF program first. Some kernels also hold back speculative stores under seccomp.
     DeclaredMechanism(
         kind="seccomp",
