@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from report.made_up_runs import Recipe, make_run
+from weighbridge.features.replication.published import published
 from weighbridge.statistics import Interval
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -193,3 +195,64 @@ def test_arms_that_differ_for_a_whole_run_show(explain: ModuleType, lasting: flo
 
 def test_an_exact_interval_of_twelve_rounds_errs_less_than_5_percent(explain: ModuleType):
     assert explain.by_chance(12) == pytest.approx(0.0425, abs=0.0005)
+
+
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return benchmark("sequential_order", monkeypatch)
+
+
+def drifting(order: ModuleType, trials: int, fall: float, offset: float = 0.0) -> list[Any]:
+    """Trials of one arm while the machine loses the share ``fall`` of its speed, with noise of 1%."""
+    rng = random.Random(trials)
+    places = [(number + offset) / trials for number in range(trials)]
+    return [order.Timed(100 * at, (1 - fall * at) * rng.gauss(100, 1)) for at in places]
+
+
+def test_drift_looks_like_a_cost_in_a_sequential_order(order: ModuleType):
+    """The means of the halves are at a quarter and three quarters of the fall."""
+    native, other = drifting(order, 40, 0.4), drifting(order, 40, 0.4, offset=0.5)
+    after, before = order.one_after_the_other(native, other), order.one_after_the_other(other, native)
+    assert after.estimate == pytest.approx(0.7 / 0.9, abs=0.02) and order.excludes_none(after)
+    assert before.estimate == pytest.approx(0.7 / 0.9, abs=0.02)
+    assert order.cost_of(after.estimate, "higher") == pytest.approx(22.2, abs=2)
+    assert order.cost_of(after.estimate, "lower") == pytest.approx(-22.2, abs=2)
+    every = order.windows(native)
+    assert every.pairs == 21 and every.significant == 21 and every.largest == pytest.approx(0.89, abs=0.03)
+
+
+def test_a_steady_machine_has_no_false_cost(order: ModuleType):
+    native = drifting(order, 200, 0.0)
+    assert not order.excludes_none(order.one_after_the_other(native, native))
+    every = order.windows(native)
+    assert every.pairs == 181 and every.significant < 0.2 * every.pairs and abs(every.largest - 1) < 0.03
+
+
+def test_too_few_trials_have_no_order(order: ModuleType):
+    assert order.windows(drifting(order, 19, 0.0)) is None
+    assert order.one_after_the_other(drifting(order, 4, 0.0), drifting(order, 4, 0.0)) is None
+    assert order.ratio_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]) is None
+    assert order.ratio_of([1.0, 0.0, 1.0], [1.0, 2.0, 1.0]) is None
+
+
+def test_the_published_costs_of_serverless_virtualization_are_those_of_two_speeds(order: ModuleType):
+    """Docker's runs on the CPU differ from metal's significantly, and their fastest run is the fastest of all."""
+    runs = {
+        name: [each.value for each in published("serverless-virtualization").figures
+               if (each.table, each.environment) == ("cpu_results.csv", name)]
+        for name in ("metal", "docker")
+    }  # fmt: skip
+    ratio = order.ratio_of(runs["metal"], runs["docker"])
+    assert order.excludes_none(ratio) and ratio.estimate == pytest.approx(0.834, abs=0.001)
+    assert max(runs["docker"]) > max(runs["metal"])
+    assert min(runs["docker"]) / max(runs["metal"]) == pytest.approx(1.6 / 2.4, abs=0.01)
+
+
+def test_both_orders_of_a_run_are_printed(order: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    directory = tmp_path / "run"
+    make_run(directory, Recipe(costs={"docker": 1.1}, blocks=12)).close()
+    monkeypatch.setattr(sys, "argv", ["sequential_order.py", str(directory)])
+    assert order.main() == 0
+    head, false_cost, pairs, docker, control = capsys.readouterr().out.splitlines()[1:]
+    assert head.endswith("24 native trials") and "false cost" in false_cost and "5 pairs of 10 and 10" in pairs
+    assert docker.startswith("  docker: interleaved") and control.startswith("  native-again:")

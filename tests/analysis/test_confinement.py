@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
-from weighbridge.analysis.remarks.confounders import OtherValue, confounders
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OUTERMOST_GROUP, SHARED_MEMORY
+import pytest
+
+from weighbridge.analysis.remarks.confounders import IoUringRefused, OtherValue, confounders
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, IO_URING, OUTERMOST_GROUP, SHARED_MEMORY
 
 NATIVE = {"seccomp": "off", "capabilities": "all", "new privileges": "allowed", ASKED_CONFINEMENT: ""}
 DOCKER = {
@@ -57,3 +59,26 @@ def test_what_the_study_asked_for_is_its_question():
     half = {"limits": "0.5 CPU", SHARED_MEMORY: "256 MiB"}
     assert told(half | {ASKED_FOR: f"limits, {SHARED_MEMORY}"}, native) == []
     assert told(half, native | {ASKED_FOR: "limits"}) == [(SHARED_MEMORY, "256 MiB", "12000 MiB")]
+
+
+BY_FILTER = "refused (EPERM, seccomp)"
+
+
+@pytest.mark.parametrize(
+    ("docker", "native", "found"),
+    [
+        (BY_FILTER, "allowed", ("docker", "native")),
+        ("allowed", BY_FILTER, ("native", "docker")),
+        (BY_FILTER, "refused (EPERM, kernel.io_uring_disabled = 2)", None),
+        ("allowed", "allowed", None),
+        (BY_FILTER, "", None),
+        ("", "allowed", None),
+    ],
+)
+def test_io_uring_is_a_confounder_if_one_side_refuses_it(docker: str, native: str, found: tuple[str, str] | None):
+    """Runs before this fact have none of it."""
+    places = {"native/server": native, "docker/server": docker}
+    facts = [(place, IO_URING, state, 0.0) for place, state in places.items() if state]
+    remarks = confounders(facts, "native", ["native", "docker"])
+    expected = [] if found is None else [IoUringRefused("docker", found[0], BY_FILTER, found[1])]
+    assert list(remarks) == expected

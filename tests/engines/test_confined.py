@@ -1,5 +1,6 @@
 """How engines and Compose files are told what a study changes of a container beside its network."""
 
+import json
 from typing import Any
 
 import pytest
@@ -49,3 +50,14 @@ def test_what_is_asked_for_must_be_in_force():
     assert asked == {
         "capabilities": "none", "AppArmor profile": "unconfined", "namespaces": "", "new privileges": "never"
     }  # fmt: skip
+
+
+def test_a_filter_can_refuse_io_uring_alone():
+    asked = options(seccomp="no-io-uring")
+    (words,) = confined.security_options(asked)
+    name, _, profile = words.partition("=")
+    (refused,) = json.loads(profile)["syscalls"]
+    assert name == "seccomp" and json.loads(profile)["defaultAction"] == "SCMP_ACT_ALLOW"
+    assert refused["names"] == ["io_uring_setup", "io_uring_enter", "io_uring_register"]
+    assert (refused["action"], refused["errnoRet"]) == ("SCMP_ACT_ERRNO", 1)
+    assert confined.confinement(asked)["seccomp"] == "filter"

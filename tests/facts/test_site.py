@@ -6,7 +6,8 @@ import pytest
 
 from weighbridge.facts.site import about_site
 from weighbridge.linux.namespaces import namespaces_in
-from weighbridge.model.facts import CONFINEMENT, KERNEL, OPEN_FILES
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.facts import CONFINEMENT, IO_URING, KERNEL, OPEN_FILES
 
 
 def site(**files: bytes) -> SimpleNamespace:
@@ -18,7 +19,11 @@ def site(**files: bytes) -> SimpleNamespace:
             raise FileNotFoundError(2, "No such file or directory")
         return files[name]
 
-    return SimpleNamespace(read=read, open_files=1024)
+    return SimpleNamespace(read=read, open_files=1024, run=lambda command: answered(command, b"0\n"))
+
+
+def answered(command: Command, output: bytes, code: int = 0) -> Completed:
+    return Completed(command.argv, code, output, b"", 0.0)
 
 
 @pytest.mark.parametrize("release", ["6.1.0-44-amd64", "4.4.0"])
@@ -80,3 +85,33 @@ def test_what_its_proc_does_not_tell_is_omitted():
     of_selinux = confined(("mnt",), current=b"system_u:system_r:container_t:s0:c1,c2")
     of_selinux.layers = ("QEMU",)
     assert not {*about_site(of_selinux)} & {*CONFINEMENT}
+
+
+REFUSED = {
+    "Docker 25 on Debian 13": (b"1\n", b"0\n", b"2", "refused (EPERM, seccomp)"),
+    "podman, whose filter answers so": (b"38\n", b"0\n", b"2", "refused (ENOSYS, seccomp)"),
+    "switched off for all": (b"1\n", b"2\n", b"0", "refused (EPERM, kernel.io_uring_disabled = 2)"),
+    "switched off for all, in a container": (b"1\n", b"2\n", b"2", "refused (EPERM, kernel.io_uring_disabled = 2)"),
+    "switched off for ordinary users": (b"1\n", b"1\n", b"0", "refused (EPERM, kernel.io_uring_disabled = 1)"),
+    "by the filter or the setting": (b"1\n", b"1\n", b"2", "refused (EPERM)"),
+    "gVisor": (b"38\n", None, b"0", "refused (ENOSYS, the kernel has none)"),
+    "a kernel before the setting": (b"12\n", None, b"0", "refused (ENOMEM)"),
+    "an error without a name": (b"4095\n", None, b"0", "refused (error 4095)"),
+    "allowed": (b"0\n", b"0\n", b"2", "allowed"),
+}
+"""Captured answers of the probe: its output, the setting, the seccomp mode, and the fact."""
+
+
+@pytest.mark.parametrize(("output", "setting", "mode", "state"), REFUSED.values(), ids=REFUSED)
+def test_whether_its_programs_can_use_io_uring(output: bytes, setting: bytes | None, mode: bytes, state: str):
+    files = {} if setting is None else {"io_uring_disabled": setting}
+    box = confined(status=STATUS % (b"0", b"0", mode), **files)
+    box.run = lambda command: answered(command, output)
+    assert about_site(box)[IO_URING] == state
+
+
+@pytest.mark.parametrize(("output", "code"), [(b"", 0), (b"0\n", 1), (b"no such probe\n", 0)])
+def test_without_an_answer_of_the_probe_nothing_is_known_of_io_uring(output: bytes, code: int):
+    box = confined(status=STATUS % (b"0", b"0", b"0"))
+    box.run = lambda command: answered(command, output, code)
+    assert IO_URING not in about_site(box)

@@ -19,6 +19,7 @@ from statistics import median
 import pytest
 
 from weighbridge import registry
+from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.features.kubernetes import session as sessions
 from weighbridge.features.kubernetes.networking import proxy_mode
 from weighbridge.features.kubernetes.session import ConnectionLoss, SessionStream
@@ -29,6 +30,7 @@ from weighbridge.launcher.within import within
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import SITE_ENV, Command, Completed, Transport
+from weighbridge.model.facts import IO_URING, IO_URING_ALLOWED
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.sampling import SampledFile
 from weighbridge.model.site import Site, SiteRequest
@@ -75,11 +77,11 @@ def bare(request: pytest.FixtureRequest, run: RunContext, alone: Userland) -> It
     yield from opened(run, request.param, alone)
 
 
-def opened(run: RunContext, kind: str, userland: Userland) -> Iterator[Site]:
+def opened(run: RunContext, kind: str, userland: Userland, **options: str) -> Iterator[Site]:
     environment = registry.environments()[kind]
     name = f"{next(_numbers)}-{kind}"
     request = SiteRequest(run, LocalHost(run.id), name, "solo", userland, Limits(memory=512 * MIB))
-    with environment.open(environment.options(), request) as site:
+    with environment.open(environment.options(**options), request) as site:
         yield site
 
 
@@ -496,3 +498,17 @@ def test_a_program_of_the_machine_is_asked_over_http(run: RunContext, tmp_path: 
         server.server_close()
         gone = asked("/")
     assert gone.returncode == 1 and gone.stderr == b"connect: Connection refused\n"
+
+
+def test_io_uring_is_tried_inside(run: RunContext, alone: Userland):
+    """A filter refuses it to a container. Without one a container is as the machine, of whatever kernel."""
+    in_site = contextmanager(opened)
+    with in_site(run, "native", alone) as site:
+        native = about_io_uring(site)
+    states = {}
+    for seccomp in ("unconfined", "no-io-uring"):
+        with in_site(run, "docker", alone, network="none", seccomp=seccomp) as site:
+            states[seccomp] = about_io_uring(site)
+    assert states["unconfined"] == native
+    if native == {IO_URING: IO_URING_ALLOWED}:
+        assert states["no-io-uring"] == {IO_URING: "refused (EPERM, seccomp)"}

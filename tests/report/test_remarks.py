@@ -8,7 +8,7 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge.analysis.remarks import kinds
-from weighbridge.analysis.remarks.confounders import Confounder
+from weighbridge.analysis.remarks.confounders import Confounder, IoUringRefused
 from weighbridge.analysis.remarks.cost import TargetMissed
 from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials
 from weighbridge.analysis.remarks.rules import Rules
@@ -75,3 +75,8 @@ def test_a_shared_sentence_has_only_figures_of_all_its_environments(predicted: t
 
 def test_environments_with_other_figures_have_sentences_of_their_own():
     assert_sentence("\n".join(remark_texts([Outliers("a", 1, 61), Outliers("b", 2, 61), Outliers("c", 1, 61)])))
+
+
+@pytest.mark.parametrize(("refusing", "allowing"), [("docker", "native"), ("native", "docker")])
+def test_the_side_that_refuses_io_uring_is_named_with_the_cause(refusing: str, allowing: str):
+    assert_sentence(remark_text(IoUringRefused("docker", refusing, "refused (EPERM, seccomp)", allowing)))

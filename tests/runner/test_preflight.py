@@ -11,6 +11,7 @@ from weighbridge.cli.approval import decides_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.linux.memory_room import MemoryBudget
 from weighbridge.model.decisions import LeftOut
+from weighbridge.model.facts import IO_URING, IO_URING_ALLOWED
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner import known_noise, planned, preflight
@@ -21,7 +22,7 @@ from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
-from .world import USERLAND, Told, World, begun, study
+from .world import USERLAND, FakeSite, FakeWorkload, Told, World, begun, study
 
 START = "study: s\nquestion: q\nbaseline: n\nenvironments: {n: {kind: native}}\n"
 TCP = "workloads: {tcp: {kind: iperf3}}\n"
@@ -298,6 +299,39 @@ def test_what_refuses_as_it_is_opened_is_closed_and_left_out(world: World, tmp_p
     assert world.left() == []
     assert len({site.name for site in world.sites}) == len(world.sites)
     assert not [place for place, _, _ in world.started if place == "one"]
+
+
+@pytest.fixture
+def refusing(world: World, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The places whose programs cannot use io_uring, which every workload of the world needs."""
+    places: set[str] = set()
+
+    def answer(site: FakeSite) -> dict[str, str]:
+        return {IO_URING: "refused (EPERM, seccomp)" if site.place in places else IO_URING_ALLOWED}
+
+    monkeypatch.setattr("weighbridge.runner.sites.about_io_uring", answer)
+    monkeypatch.setattr(FakeWorkload, "needs_io_uring", lambda *_: True)
+    return places
+
+
+def test_an_optional_environment_that_refuses_io_uring_is_left_out(world: World, tmp_path: Path, refusing: set[str]):
+    refusing.add("one")
+    _, counts = go(tmp_path, study(optional=["one"]), world)
+    assert counts == {"native": 4, "two": 4, "native-again": 4}
+    (left_out,) = kept(tmp_path)
+    assert left_out.environment == "one" and left_out.why.endswith(
+        " needs io_uring, which is refused (EPERM, seccomp) in one"
+    )
+    assert world.left() == []
+
+
+def test_a_run_ends_before_its_first_trial_if_its_baseline_refuses_io_uring(
+    world: World, tmp_path: Path, refusing: set[str]
+):
+    refusing |= {"native", "native-again"}
+    with pytest.raises(Unavailable, match="needs io_uring, which is refused"):
+        go(tmp_path, study(optional=["one", "two"]), world)
+    assert world.started == [] and world.left() == []
 
 
 def test_clients_outside_are_of_no_environment(world: World, tmp_path: Path):

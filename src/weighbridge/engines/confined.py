@@ -3,6 +3,8 @@
 Docker and podman share these options. This module translates them for each engine and for a Compose file.
 """
 
+import errno
+import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -12,6 +14,17 @@ from weighbridge.linux.confinement import lacking, status_field
 from weighbridge.model.environment import EnvironmentOptions
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, NEW_PRIVILEGES, confinement_of_container
 
+NO_IO_URING = {
+    "defaultAction": "SCMP_ACT_ALLOW",
+    "syscalls": [
+        {
+            "names": ["io_uring_setup", "io_uring_enter", "io_uring_register"],
+            "action": "SCMP_ACT_ERRNO",
+            "errnoRet": errno.EPERM,
+        }
+    ],
+}
+"""A profile that refuses io_uring as Docker's own profile does since version 25, and allows everything else."""
 ALL = "ALL"
 """Every capability, as engines and Compose files say it."""
 
@@ -19,7 +32,10 @@ ALL = "ALL"
 class ConfinedOptions(EnvironmentOptions):
     """How the kernel confines a container, its limit of processes, and whether an init starts its program."""
 
-    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
+    seccomp: Annotated[
+        Literal["default", "unconfined", "no-io-uring"],
+        Field(description="System call filter: the engine's, none, or a filter that refuses io_uring alone"),
+    ] = "default"
     apparmor: Annotated[
         Literal["default", "unconfined"], Field(description="AppArmor profile (if the kernel has AppArmor)")
     ] = "default"
@@ -83,9 +99,10 @@ def compose_keys(options: ConfinedOptions) -> dict[str, Any]:
 
 def security_options(options: ConfinedOptions) -> list[str]:
     """Return the security options, in the words of both engines."""
-    filters = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
+    filters = {"unconfined": ["seccomp=unconfined"], "no-io-uring": [f"seccomp={json.dumps(NO_IO_URING)}"]}
     profiles = ["apparmor=unconfined"] if options.apparmor == "unconfined" else []
-    return [*filters, *profiles, *(["no-new-privileges:true"] if options.no_new_privileges else [])]
+    privileges = ["no-new-privileges:true"] if options.no_new_privileges else []
+    return [*filters.get(options.seccomp, ()), *profiles, *privileges]
 
 
 def confinement(options: ConfinedOptions) -> Mapping[str, str]:
@@ -95,5 +112,5 @@ def confinement(options: ConfinedOptions) -> Mapping[str, str]:
         CAPABILITIES: "none" if options.capabilities == "none" else None,
         NEW_PRIVILEGES: "never" if options.no_new_privileges else None,
     }
-    own = confinement_of_container(filtered=options.seccomp == "default")
+    own = confinement_of_container(filtered=options.seccomp != "unconfined")
     return own | {fact: value for fact, value in asked.items() if value is not None}

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import re
 
+from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.facts.surroundings import about_surroundings
 from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
 from weighbridge.linux.namespaces import namespaces_in
@@ -29,7 +30,7 @@ def about_site(site: Site) -> dict[str, str]:
     """Return facts that the site itself reports, without unreadable ones.
 
     They are its kernel, first process, digest of the package database, limit of open files, backlog of a listener,
-    the surroundings of its programs and their confinement.
+    the surroundings of its programs, their confinement, and whether they can use io_uring.
     """
     read = {KERNEL: _line(site, "/proc/sys/kernel/osrelease"), FIRST_PROCESS: _line(site, "/proc/1/comm")}
     return {
@@ -39,6 +40,7 @@ def about_site(site: Site) -> dict[str, str]:
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
         **about_surroundings(site),
         **_confinement(site),
+        **about_io_uring(site),
     }
 
 

@@ -91,6 +91,9 @@ def confinement_of_container(*, filtered: bool) -> dict[str, str]:
     return {**dict.fromkeys((CAPABILITIES, APPARMOR, NAMESPACES), ""), **({SECCOMP: "filter"} if filtered else {})}
 
 
+IO_URING = "io_uring"
+"""Whether a site's programs can use io_uring: `IO_URING_ALLOWED`, "refused (ERROR, CAUSE)" or "refused (ERROR)"."""
+IO_URING_ALLOWED = "allowed"
 BRIDGE_NETFILTER = "bridge netfilter"
 """Whether frames that a bridge of the host forwards pass its packet filter: "on", "off", "not in this kernel"."""
 CONNECTION_TRACKING = "connection tracking"

@@ -240,6 +240,14 @@ class Workload(Plugin):
         """
         return 0
 
+    def needs_io_uring(self, options: Any) -> bool:
+        """Return whether it fails in a site whose programs cannot use io_uring.
+
+        Weighbridge leaves out an optional environment that refuses io_uring, and otherwise refuses the run. Example:
+        ``fio.py``.
+        """
+        return False
+
     def durability(self, options: Any) -> Durability | None:
         """Return how durable the data is that the server acknowledged, or None if it stores nothing for its clients.
 

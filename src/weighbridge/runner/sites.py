@@ -13,6 +13,7 @@ from weighbridge import registry
 from weighbridge.engines.docker import engine_of
 from weighbridge.engines.supporting_services import start_supporting_services
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
 from weighbridge.linux.kernel_files import read_here
@@ -24,6 +25,8 @@ from weighbridge.model.environment import Environment
 from weighbridge.model.facts import (
     ASKED_CONFINEMENT,
     ASKED_FOR,
+    IO_URING,
+    IO_URING_ALLOWED,
     OPEN_FILES,
     PROCESSES,
     ROUTE_TO_SUPPORTING_SERVICES,
@@ -361,8 +364,21 @@ class Sites:
                 require_in_force(storage.mounts, opened.site)
                 demand = DiskWrites() if role == "client" else written(self.study, arm)
                 stack.callback(self._disks.claim(opened.site, storage, demand))
+            self._require_io_uring(key, arm, opened.site)
             opened.rest()
         return opened
+
+    def _require_io_uring(self, key: SiteId, arm: Arm, site: Site) -> None:
+        """Raise Unavailable if a workload of this site needs io_uring, and its programs cannot use it."""
+        needing = [
+            cell.label
+            for cell in self._cells_of(arm)
+            if registry.workloads()[cell.kind].needs_io_uring(self.study.options(arm, cell))
+            and key in (self._key(arm, role, cell.client) for role in roles_of(cell))
+        ]
+        state = about_io_uring(site).get(IO_URING, IO_URING_ALLOWED) if needing else IO_URING_ALLOWED
+        if state != IO_URING_ALLOWED:
+            raise Unavailable(f"{needing[0]} needs io_uring, which is {state} in {site.title}")
 
     def _open_another(self, first: OpenSite, name: SafeName, step: SetupStep, stack: ExitStack) -> Site:
         with self.run.during(step):

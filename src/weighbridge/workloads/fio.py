@@ -121,6 +121,9 @@ class Fio(Workload):
     def room(self, options: FioOptions) -> int:
         return options.file_size
 
+    def needs_io_uring(self, options: FioOptions) -> bool:
+        return options.engine == "io_uring"
+
     def durability(self, options: FioOptions) -> Durability | None:
         """Return "synchronous" if a write is synced before the job's next request."""
         if not options.writes:

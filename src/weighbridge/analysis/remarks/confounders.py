@@ -23,7 +23,15 @@ from weighbridge.analysis.remarks.rules import (
     about_site,
 )
 from weighbridge.analysis.results import Remark, RemarkPlace
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, CONFINEMENT, HOST_DIFFERENCES, HostDifference
+from weighbridge.model.facts import (
+    ASKED_CONFINEMENT,
+    ASKED_FOR,
+    CONFINEMENT,
+    HOST_DIFFERENCES,
+    IO_URING,
+    IO_URING_ALLOWED,
+    HostDifference,
+)
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.stored_study import StoredFile, is_weighed
 
@@ -142,6 +150,27 @@ def _confinement_not_asked_for(site: SiteFacts) -> set[str]:
     sides = [facts.get(ASKED_CONFINEMENT) for facts in (site.facts, site.baseline_facts)]
     asked = {each for side in sides if side is not None for each in side.split(", ")}
     return set() if None in sides else {*CONFINEMENT} - asked
+
+
+@dataclass(frozen=True, slots=True)
+class IoUringRefused(Confounder):
+    """One side cannot use io_uring, and the other side can. Programs that want it use other system calls there."""
+
+    refusing: str
+    """The side that cannot use it: the environment or its baseline."""
+    state: str
+    """The fact of that side, "refused (EPERM, seccomp)"."""
+    allowing: str
+
+
+@about_site(30)
+def _io_uring(site: SiteFacts) -> Iterator[Remark]:
+    """Yield the side that refuses io_uring. Runs before this fact was recorded have none."""
+    states = {site.environment: site.facts.get(IO_URING, ""), site.baseline: site.baseline_facts.get(IO_URING, "")}
+    refusing = [name for name, state in states.items() if state not in ("", IO_URING_ALLOWED)]
+    allowing = [name for name, state in states.items() if state == IO_URING_ALLOWED]
+    if site.environment != OUTSIDE and refusing and allowing:
+        yield IoUringRefused(site.environment, refusing[0], states[refusing[0]], allowing[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
         yield "a port published on loopback cannot be reached from another container"
     if options.publish_by == "proxy":
         yield "docker-proxy carries all connections only in an engine without iptables, such as Weighbridge starts"
+    if options.seccomp == "no-io-uring":
+        yield "Docker Compose reads a system call filter only from a file, and the kit has none"
     if options.publish and not options.userland_proxy:
         yield "Docker Compose cannot change userland_proxy, which is a setting of the engine"
 

@@ -44,6 +44,9 @@ class PodmanOptions(ConfinedOptions):
     from the same host on the bridge's own address (``gateway``) or on ``loopback``, from elsewhere on the host's.
     """
 
+    seccomp: Annotated[
+        Literal["default", "unconfined"], Field(description="System call filter: the engine's, or none")
+    ] = "default"
     rootless: Annotated[bool, Field(description="Run containers as an ordinary user")] = False
     user_namespace: Annotated[
         bool,

@@ -18,6 +18,8 @@ int probe(int count, char **words)
 		return probe_connection(count, words);
 	if (count > 1 && strcmp(words[1], "probe-http") == 0)
 		return probe_http(count, words);
+	if (count > 1 && strcmp(words[1], "probe-io-uring") == 0)
+		return probe_io_uring();
 	return -1;
 }
 

@@ -11,6 +11,7 @@ int probe(int count, char **words);
 int probe_datagrams(int count, char **words);
 int probe_connection(int count, char **words);
 int probe_http(int count, char **words);
+int probe_io_uring(void);
 
 /* Tells why a probe ends without a result: what failed, and how. Gives its exit code. */
 int no_result(const char *what);

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from weighbridge.analysis.remarks.confounders import (
     HostsDiffer,
+    IoUringRefused,
     NotHonoured,
     NotMetered,
     OtherDurability,
@@ -475,6 +476,15 @@ def _(remark: OtherValue) -> str:
     if not remark.value and not remark.baseline_value:
         return f"{name} and {baseline} differ in {remark.fact}"
     return f"{remark.fact}: {remark.value or 'none'} in {name}; {remark.baseline_value or 'none'} in {baseline}"
+
+
+@words(IoUringRefused)
+def _(remark: IoUringRefused) -> str:
+    refusing, allowing = display_name(remark.refusing), display_name(remark.allowing)
+    return (
+        f"io_uring is {remark.state} in {refusing}, and allowed in {allowing}: programs that would use it make other "
+        f"system calls in {refusing}, often without a message"
+    )
 
 
 @words(OwnOptions)
