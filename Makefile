@@ -71,7 +71,7 @@ real-hosted: $(VENV)
 	tests/real/test_run.py tests/real/test_users_engine.py
 
 # Where the real tests are. To collect all other tests takes 7 to 15 s of CPU time in each of six processes.
-REAL = tests/real tests/pythons tests/release tests/hostile tests/cli/test_before_consent.py tests/userland/test_c_programs.py
+REAL = tests/real tests/pythons tests/release tests/hostile tests/cli/test_before_consent.py tests/userland/test_c_programs.py tests/workloads/test_agent_session_programs.py
 
 # Real tests that measure nothing, two at a time. Failed tests run once more, alone. Failures are recorded in a separate
 # cache folder because the unit tests record theirs at the same time.
