@@ -1,7 +1,7 @@
 """Which OCI runtimes an engine has, what is read back of the one in use, and what is refused before a run."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +48,12 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any] | 
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The programs in PATH, by name, and that none of them prints a version."""
     programs: dict[str, str] = {}
+    faults = runtimes.faults
+
+    def of_other_programs(program: Path) -> Iterator[tuple[str, str]]:
+        yield from () if str(program) in programs.values() else faults(program)
+
+    monkeypatch.setattr(runtimes, "faults", of_other_programs)
     monkeypatch.setattr(runtimes, "which", lambda name: programs.get(Path(name).name))
     monkeypatch.setattr(runtimes, "output", lambda words, **_: None)
     monkeypatch.setattr(runtimes, "install_here", lambda names, other: other.get(names[0], f"install {names[0]}"))
@@ -154,12 +160,14 @@ def test_a_shim_is_a_program_of_the_path(installed: dict[str, str]):
     assert not runtimes.of_engine_to_start("io.containerd.").ready
 
 
-def test_a_file_that_others_can_change_is_not_started(tmp_path: Path):
+def test_a_file_that_others_can_change_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     program = tmp_path / "crun"
     program.write_text("")
     program.chmod(0o757)
     state = runtimes.of_engine_to_start(str(program))
     assert not state.ready and "writable by others" in state.detail
+    monkeypatch.setattr(runtimes, "which", {"crun": str(program)}.get)
+    assert runtimes.of_engine_to_start("crun") == state and runtimes.registration() == {}
 
 
 @pytest.mark.parametrize(("wanted", "ready"), [("crun", True), ("youki", False), ("/opt/youki", False)])

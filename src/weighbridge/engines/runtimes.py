@@ -198,7 +198,8 @@ def registration(
 
     ``is_there`` returns whether the engine's host has a program at a path.
     """
-    installed = {name: path for name in KNOWN if (path := which(name)) is not None}
+    found = {name: path for name in KNOWN if (path := which(name)) is not None}
+    installed = {name: path for name, path in found.items() if not any(faults(Path(path)))}
     named = {f"{Path(path).name}-{hashlib.sha256(path.encode()).hexdigest()[:8]}": path for path in by_path}
     return {name: {"path": path} for name, path in {**installed, **named}.items() if is_there(path)}
 
@@ -237,8 +238,8 @@ def of_engine_to_start(wanted: str) -> Readiness:
     if not shim and wanted not in KNOWN:
         why = f"runtime: the location of {wanted} is unknown, because no engine that knows it is running"
         return Readiness(False, why, "write the absolute path of its program")
-    if which(shim or wanted) is not None:
-        return Readiness(True)
+    if (path := which(shim or wanted)) is not None:
+        return of_engine_to_start(path)
     if shim:
         return Readiness(False, f"runtime: {wanted} needs {shim}, which is not in PATH", f"install {shim}")
     remedy = install_here([wanted], {name: command for name, command in KNOWN.items() if command})
