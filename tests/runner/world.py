@@ -208,6 +208,7 @@ class FakeSite:
         return {"guest_cpu_s": self.world.guest_cpu_s, "guest_steal_s": 0.25}
 
     sampler: Sampler | None = None
+    opening_phases: Mapping[str, float] = field(default_factory=dict)
 
     def scope(self) -> dict[str, str]:
         return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}

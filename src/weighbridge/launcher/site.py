@@ -33,6 +33,7 @@ class LaunchedSite(ABC):
         self.links: tuple[NetworkLink, ...] = ()
         self.round_trip_s = 0.0
         self.open_files = launcher.open_files
+        self.opening_phases: Mapping[str, float] = {}
         self.layers: Layers = host.layers
         """The layers of its host; a hypervisor's site adds its own."""
         self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put

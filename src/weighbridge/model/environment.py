@@ -44,6 +44,8 @@ class Needs:
     """Whether the programs are this machine's own and start in its root folder."""
     sysctls: frozenset[str] = frozenset()
     """The names of the kernel settings that its sites must have."""
+    opened_at_once: bool = False
+    """Whether a workload opens several of its sites at the same time."""
 
     @property
     def holding(self) -> Mapping[str, HostTraits]:

@@ -187,6 +187,8 @@ class Site(Protocol):
     """Whether its host's kernel counts its CPU time and memory. False for a Xen domain."""
     sampler: Sampler | None
     """Reads the files of ``scope`` if only the site sees them. None means that the host's sampler reads them."""
+    opening_phases: Mapping[str, float]
+    """The seconds of each phase of its opening, if its environment measures them: `weighbridge.model.openings`."""
 
     def run(self, command: Command) -> Completed:
         """Run a command until it ends. The command is killed at its deadline."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from weighbridge.errors import EnvironmentLost
@@ -125,8 +126,7 @@ class Programs:
             if restore is not None:
                 _run_before(site, stage.started(role, restore), "trial", writes=writes)
         if cold or writes or stage.data.written:
-            sites = [*stage.sites.values(), *stage.further]
-            settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
+            self._settle_page_caches(empty=cold)
 
     def _endpoints_of(self, role: Role) -> Sequence[Endpoint]:
         return self._endpoints if role == self.stage.measured else [self.stage.endpoints[role]]
@@ -193,10 +193,17 @@ class Programs:
         """Run the measured process in its sites, while the window reads the resource use. Raises TrialFailure."""
         measured, command = self.stage.measured, self._commands[0]
         window.begin_measured(served=self.server is not None, opens=self.opens)
-        if self._openings is not None and self.stage.open_site is not None:
-            stage, site = self.stage, self.stage.sites[measured]
+        stage = self.stage
+        if self._openings is not None and stage.open_site is not None:
+            site = stage.sites[measured]
             completed = open_sites(
-                self._openings, command, self.stage.open_site, site.memory, stage.start_s, counted=site.counted
+                self._openings,
+                command,
+                partial(stage.open_site, self._openings.ports),
+                site.memory,
+                stage.start_s,
+                counted=site.counted,
+                empty_caches=partial(self._settle_page_caches, empty=True),
             )
             self.completed[measured] = completed
             window.end_measured()
@@ -206,6 +213,11 @@ class Programs:
             if isinstance(running, Together):
                 self.completed |= {place(measured, number): left for number, left in enumerate(running.left, 1)}
         window.note_measured(completed.duration_s)
+
+    def _settle_page_caches(self, *, empty: bool) -> None:
+        stage = self.stage
+        sites = [*stage.sites.values(), *stage.further]
+        settle_page_caches(sites, stage.data.servers, stage.data.written, empty=empty)
 
     def _start(self, commands: Sequence[Command]) -> Running:
         sites = self.stage.sites_of(self.stage.measured)

@@ -35,6 +35,7 @@ from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
+from weighbridge.model.openings import StartTimes
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.setup import SetupStep
 from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
@@ -47,7 +48,7 @@ from weighbridge.runner.parallel import in_groups, openers
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.room import DiskBudget, DiskWrites, written
-from weighbridge.runner.routes import Routes, first_over, published_ports
+from weighbridge.runner.routes import Routes, first_over, fresh_ports, published_ports
 from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
@@ -74,7 +75,7 @@ class OpenSite:
     """The other sites of workloads that run in several at a time; they are thawed and frozen with ``site``."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations in the site (`weighbridge.runner.stage.Stage.prepared`)."""
-    start_s: dict[tuple[str, ...], float] = field(default_factory=dict)
+    start_s: StartTimes = field(default_factory=dict)
     """The seconds to start and close a site like it (`weighbridge.runner.stage.Stage.start_s`)."""
     awake: bool = True
 
@@ -88,12 +89,18 @@ class OpenSite:
         """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_fresh(self, name: SafeName, *, share_storage: bool = False) -> AbstractContextManager[Site]:
-        """Open another site like it, which publishes no port and belongs to the caller."""
+    def open_fresh(
+        self, name: SafeName, ports: int = 0, *, share_storage: bool = False
+    ) -> AbstractContextManager[Site]:
+        """Open another site like it, which belongs to the caller.
+
+        It publishes ``ports`` free ports of the host, to which nothing listens, if its environment publishes ports.
+        """
         storage = self.request.storage
         if share_storage and storage is not None and storage.mounts:  # which this site closes
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
-        request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
+        published = fresh_ports(self.site.host, ports)
+        request = replace(self.request, name=name, ports=published, joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
 
     def wake(self) -> None:
@@ -388,7 +395,7 @@ class Sites:
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
-            open_site=lambda: opened[measured].open_fresh(self._name(keys[measured])),
+            open_site=lambda ports: opened[measured].open_fresh(self._name(keys[measured]), ports),
             prepared=keeper.prepared,
             start_s=opened[measured].start_s,
             data=self._data_disks(keeper, opened.values(), cell),

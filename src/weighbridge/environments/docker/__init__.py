@@ -38,6 +38,7 @@ from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Host
+from weighbridge.model.openings import OpeningPhases
 from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
@@ -321,19 +322,23 @@ class Docker(Environment):
         if options.host_network and (disposable := host.capabilities.disposable) is not None:
             prepared(request.run, disposable, options)
         with ExitStack() as stack:
-            attachment = _attach(stack, options, request, engine)
+            attachment, phases = _attach(stack, options, request, engine), OpeningPhases()
             with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
                 if request.supporting_services is not None and options.network != "host":
                     engine.client.networks.get(request.supporting_services.network).connect(container)
+                phases.end("create")
                 attached = _start(engine, container, options, attachment)
+                phases.end("start")
                 addresses = _addresses(container, options, request, engine, attachment)
             pid = int(container.attrs["State"]["Pid"])
             notes = partial(notes_of, options, request, engine, pid)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
+            phases.end("answer")
             launcher.reports_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
+            site.opening_phases = phases.seconds
             site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and sandbox_of(options).stack == "host":
                 site.listening = gvisor.listening_outside(engine.host, site.pid)
@@ -367,7 +372,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
         return ContainerAttachment(network.name, fixed, network)
     if options.publish:
         if request.joined_site:
-            return ContainerAttachment(network_name(run, request.joined_site))
+            name = network_name(run, request.joined_site)
+            return ContainerAttachment(name, ports=_ports(options, request, host, None))
         network = stack.enter_context(networks.bridge(engine, run, request.name, options.mtu))
     else:  # both roles are on one bridge: Docker lets nothing pass between two
         key = f"bridge {host.name} {request.environment}"
@@ -377,11 +383,13 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
 
 def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
     on = _published_on(options, request, host, network)
-    ports = request.ports if options.publish else ()
+    ports = request.ports if options.publish or request.joined_site else ()
     return {f"{port.listens}/{port.transport}": (on, port.reached) for port in ports}
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
+    if request.joined_site:  # nothing uses its ports, so no other machine needs to reach them
+        return "127.0.0.1"
     if request.separate_hosts:
         return host.address
     return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
