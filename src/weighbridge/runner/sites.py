@@ -15,10 +15,12 @@ from weighbridge.engines.supporting_services import start_supporting_services
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
+from weighbridge.launcher.within import within
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
 from weighbridge.meters.machines import Read, reader_of
 from weighbridge.meters.opened import OpenMeters
+from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
 from weighbridge.model.facts import (
@@ -31,7 +33,7 @@ from weighbridge.model.facts import (
     SYSCTL,
     layers_json,
 )
-from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.host import Group, Host, Limits, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
@@ -102,6 +104,13 @@ class OpenSite:
         published = fresh_ports(self.site.host, ports)
         request = replace(self.request, name=name, ports=published, joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
+
+    def start_on_host(self, command: Command, group: Group | None) -> HostProcess:
+        """Start a program of its root filesystem on its host. Raises Unavailable, EnvironmentLost."""
+        host, request = self.site.host, self.request
+        program = f"{host.userland(request.userland)}/usr/local/bin/{command.argv[0]}"
+        argv = within(host, request.run, group, program, *command.argv[1:])
+        return host.start(replace(command, argv=argv))
 
     def wake(self) -> None:
         """Thaw its sites."""
@@ -396,6 +405,7 @@ class Sites:
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
             open_site=lambda ports: opened[measured].open_fresh(self._name(keys[measured]), ports),
+            start_on_host=opened[measured].start_on_host,
             prepared=keeper.prepared,
             start_s=opened[measured].start_s,
             data=self._data_disks(keeper, opened.values(), cell),

@@ -94,8 +94,11 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
 
 
 def _unsuitable(arm: Arm, needs: Needs) -> Iterator[str]:
-    """Yield why a kind of environment has no sites that ``burst`` can open at the same time."""
+    """Yield why a kind of environment has no sites that workloads such as ``exec`` and ``burst`` can use."""
     every = registry.environments()
+    if needs.entered and not every[arm.kind].enters:
+        fits = ", ".join(kind for kind, environment in every.items() if environment.enters)
+        yield f"a program of the host cannot start programs in its sites, which 'exec' needs; supported: {fits}"
     if needs.opened_at_once and (order := every[arm.kind].opens_in_order(arm.options)):
         yield f"its sites open one after the other ({order}), but 'burst' opens them at the same time"
 
@@ -311,6 +314,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
         own_hosts=_traits_of(file, own),
         resources=file.resources if arm.resources is None else arm.resources,
         sysctls=frozenset(arm.sysctls),
+        entered=any(workloads[cell.kind].enters(cell.options) for cell in cells),
         opened_at_once=any(_opens_at_once(workloads[cell.kind].openings(cell.options)) for cell in cells),
         of_this_machine=any(not userlands[arm.source(role, file).kind].packed for role in _roles(file, cells)),
     )

@@ -1,5 +1,6 @@
 """The environment `docker`: programs run in a Docker container, on any Docker network."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -33,6 +34,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
 from weighbridge.linux.open_files import too_many_open_files
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -135,6 +137,8 @@ def unmet(options: Any, needs: Needs) -> Readiness | None:
         return None
     if options.dockerd is not None and answers():
         return BESIDE_ANOTHER
+    if needs.entered and shutil.which("docker") is None:
+        return Readiness(False, "'exec' needs the command docker, which is not installed", install_here(["docker"]))
     refusal = too_many_open_files(options.open_files)
     if refusal is None and needs.of_this_machine:
         refusal = shared_root.refusal()
@@ -237,6 +241,7 @@ class Docker(Environment):
     storage = "volume"
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
+    enters = True
     opening_s = 0.8
     engine_s = 5.0
 

@@ -78,6 +78,7 @@ class PodmanEnvironment(Environment):
     limited_by_host = True
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
+    enters = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
@@ -165,7 +166,7 @@ class PodmanEnvironment(Environment):
                 stack.enter_context(connected_by_pasta(podman, pid, forwarded))
                 notes["pasta"] = f"connected by Weighbridge: podman {podman.version} cannot"
             addresses = _addresses(options, request, own, gateway)
-            site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host")
+            site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host", name)
             site.opening_phases = phases.seconds
             site.reached = request.reached if options.publish else {}
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
