@@ -1,6 +1,7 @@
 """Trials that open sites: like the measured one, timed, closed in reverse whatever happens, and nobody else's."""
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -12,10 +13,10 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.errors import EnvironmentLost, TrialsFailed, Unavailable
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.openings import Opened, Openings, read_opened
+from weighbridge.model.openings import Opened, OpeningPhases, Openings, StartTimes, read_opened
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.workload import Workload
 from weighbridge.runner import openings
@@ -26,6 +27,7 @@ from .world import FakeSite, Layer, World, finished, go, study
 
 TRUE = Command(("true",))
 TOTAL = 16 * 2**30
+StartTimesDict = dict[tuple[Openings, tuple[str, ...]], float]
 
 
 def fresh(world: World, before: Callable[[int], None] = lambda _: None) -> Callable[[], Iterator[FakeSite]]:
@@ -108,7 +110,7 @@ def test_the_first_trial_finds_how_many_sites_all_trials_open(
     def takes(_: int) -> None:
         clock[0] += takes_s
 
-    asked, start_s = Openings(fewest, lasting_s=lasting_s), dict[tuple[str, ...], float]()
+    asked, start_s = Openings(fewest, lasting_s=lasting_s), StartTimesDict()
     first = opened(open_sites(asked, TRUE, fresh(world, takes), reader(2**33), start_s))
     discarded = len(world.sites) - len(first.openings)
     takes_s = 0.25
@@ -125,11 +127,23 @@ def test_a_start_longer_than_the_trial_has_no_other_before_it(world: World, monk
     def takes(number: int) -> None:
         clock[0] += 9 - number
 
-    start_s: dict[tuple[str, ...], float] = {}
+    start_s: StartTimes = {}
     for sites in (3, 4, 5):  # the first trial finds out with two
         opened(open_sites(Openings(lasting_s=1), TRUE, fresh(world, takes), reader(2**33), start_s))
         assert len(world.sites) == sites
-    assert start_s == {TRUE.argv: 8}
+    assert start_s == {(Openings(lasting_s=1), TRUE.argv): 8}
+
+
+@pytest.mark.parametrize(
+    ("asked", "discarded"),
+    [(Openings(19), 0), (Openings(20), 1), (Openings(20, together=True), 0)],
+    ids=["few", "many", "together"],
+)
+def test_the_first_of_many_starts_does_not_count(world: World, asked: Openings, discarded: int):
+    """After a pause it is slower by 15 ms: the slowest of 100 starts, which decides the 99th percentile."""
+    found = opened(open_sites(asked, TRUE, fresh(world), reader(2**40, total=2**41), {}))
+    assert len(found.openings) == asked.sites
+    assert len(world.sites) == asked.sites + discarded
 
 
 @pytest.mark.parametrize("mean_s", [0.016, 0.1, 0.35, 0.6, 0.9, 1.5])
@@ -149,18 +163,115 @@ def test_a_trial_reports_the_time_of_a_start_however_long_starts_are(monkeypatch
 
     @contextmanager
     def open_site() -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(run=run)
+        yield SimpleNamespace(run=run, opening_phases={})
         clock[0] += mean_s / 4
 
-    def reported_s(start_s: dict[tuple[str, ...], float]) -> float:
+    def reported_s(start_s: StartTimes) -> float:
         slower_s[0] = 0.015 if mean_s < 0.5 else 0.0  # after a pause; no other start comes before longer ones
         asked = boot.PLUGIN.openings(options)
         done = open_sites(asked, TRUE, open_site, reader(2**33), start_s, counted=False)  # type: ignore[arg-type]
         return boot.PLUGIN.parse(options, {"solo": done}).measurements[0].value
 
-    sessions = [dict[tuple[str, ...], float]() for _ in range(4)]
+    sessions = [StartTimesDict() for _ in range(4)]
     reported = [reported_s(each) for each in sessions for _ in range(200 if mean_s > 0.3 else 20)]
     assert geometric_mean(reported) == pytest.approx(true_s, rel=0.01)
+
+
+def test_page_caches_are_emptied_before_each_cold_start_and_its_time(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
+    emptied: list[int] = []
+
+    def empty() -> None:
+        emptied.append(len(world.sites))
+        clock[0] += 5
+
+    def takes(_: int) -> None:
+        clock[0] += 1
+
+    for cold, expected in ((False, []), (True, [2, 3])):
+        asked = Openings(2, cold=cold)
+        found = opened(open_sites(asked, TRUE, fresh(world, takes), reader(2**33), {}, empty_caches=empty))
+        assert ([each.ready_s for each in found.openings], emptied) == ([1, 1], expected)
+
+
+def test_cold_and_warm_starts_of_one_study_have_their_own_numbers(world: World, monkeypatch: pytest.MonkeyPatch):
+    clock, start_s = [0.0], StartTimesDict()
+    monkeypatch.setattr(openings.time, "monotonic", lambda: clock[0])
+
+    def takes(_: int) -> None:
+        clock[0] += 0.1
+
+    def empty() -> None:
+        clock[0] += 0.4
+
+    numbers = []
+    for cold in (False, True):
+        asked = Openings(lasting_s=2, cold=cold)
+        done = open_sites(asked, TRUE, fresh(world, takes), reader(2**33), start_s, empty_caches=empty)
+        numbers.append(len(opened(done).openings))
+    assert numbers == [20, 4]
+
+
+def test_idle_sites_are_open_before_the_first_start_and_until_the_end(world: World):
+    open_before: list[int] = []
+
+    def counts(_: int) -> None:
+        open_before.append(sum(not site.closed for site in world.sites))
+
+    found = opened(open_sites(Openings(2, running=3), TRUE, fresh(world, counts), reader(2**33), {}))
+    assert open_before == [0, 1, 2, 3, 3]
+    assert len(found.openings) == 2 and all(site.closed for site in world.sites)
+
+
+def test_idle_sites_that_do_not_fit_are_refused(world: World):
+    left = reader(FLOOR_BYTES * 2, FLOOR_BYTES * 2, FLOOR_BYTES)
+    done = open_sites(Openings(running=3), TRUE, fresh(world), left, {})
+    assert done.stderr == b"only 1 idle sites fit into the memory: use a smaller number (running)"
+    assert all(site.closed for site in world.sites)
+
+
+def test_sites_of_a_burst_open_at_the_same_time_and_close_before_the_next_burst(world: World):
+    all_opening = threading.Barrier(3, timeout=20)
+
+    def waits(_: int) -> None:
+        all_opening.wait()
+
+    found = opened(open_sites(Openings(2, at_once=3), TRUE, fresh(world, waits), reader(2**33), {}))
+    assert len(found.openings) == len(world.sites) == 6
+    ran = [argv for _, argv in world.ran]
+    assert ran == 2 * [*3 * [("true",)], *3 * [("closed",)]]
+    assert len({each.own_cpu_s for each in found.openings}) == 2, "each burst has one CPU time, which its sites share"
+
+
+def test_a_burst_of_which_one_site_fails_closes_all_of_its_sites(world: World):
+    all_opening = threading.Barrier(3, timeout=20)
+
+    def fails(number: int) -> None:
+        if all_opening.wait() == 0:
+            raise Unavailable("no address is left")
+
+    done = open_sites(Openings(at_once=3), TRUE, fresh(world, fails), reader(2**33), {})
+    assert (done.returncode, done.stderr) == (1, b"no address is left")
+    assert all(site.closed for site in world.sites)
+
+
+def test_the_phases_that_a_site_knows_are_in_the_record(world: World):
+    def open_site() -> Iterator[FakeSite]:
+        with fresh(world)() as site:  # type: ignore[attr-defined]
+            site.opening_phases = {"create": 0.25, "start": 0.5}
+            yield site
+
+    found = opened(open_sites(Openings(), TRUE, contextmanager(open_site), reader(2**33), {}))
+    assert found.openings[0].phases == {"create": 0.25, "start": 0.5}
+
+
+def test_phases_follow_each_other_without_a_gap():
+    moments = iter([1.0, 1.5, 4.0])
+    phases = OpeningPhases(lambda: next(moments))
+    phases.end("create")
+    phases.end("start")
+    assert phases.seconds == {"create": 0.5, "start": 2.5}
 
 
 def test_programs_that_an_opening_started_are_in_its_cpu_time(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -222,6 +333,15 @@ def test_each_trial_opens_sites_like_its_own_environment(booting: World, tmp_pat
         assert len(Opened.model_validate_json(record.roles[0].stdout).openings) == 2
         assert [each.metric.name for each in record.measurements[:2]] == ["time_to_ready", "time_to_close"]
         assert record.measured_s > 0
+
+
+def test_fresh_sites_publish_different_free_ports_where_a_trial_asks_for_them(booting: World, tmp_path: Path):
+    go(tmp_path, study("boot: {kind: boot, duration: 0s, ports: 3}, net: {kind: fake}", blocks=1))
+    fresh_ones = [request for request in booting.requests if request.joined_site]
+    assert fresh_ones
+    for request in fresh_ones:
+        assert [(port.transport, port.listens) for port in request.ports] == [("tcp", 20_000 + n) for n in range(3)]
+        assert len({port.reached for port in request.ports}) == 3
 
 
 def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(

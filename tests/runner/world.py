@@ -21,7 +21,7 @@ from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.sampling import Sampler
 from weighbridge.model.setup import SetupStep
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import Site, SiteEntry, SiteRequest
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord, TrialResult
 from weighbridge.model.userland import Userland, Userlands
@@ -208,6 +208,10 @@ class FakeSite:
         return {"guest_cpu_s": self.world.guest_cpu_s, "guest_steal_s": 0.25}
 
     sampler: Sampler | None = None
+    opening_phases: Mapping[str, float] = field(default_factory=dict)
+
+    def entering(self) -> SiteEntry | None:
+        return self.world.entry
 
     def scope(self) -> dict[str, str]:
         return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}
@@ -348,6 +352,8 @@ class World:
     """What is said of the kind ``fake``, where not that it is ready."""
     layers: dict[str, Layers] = field(default_factory=dict)
     """The hypervisors of each environment's sites."""
+    entry: SiteEntry | None = None
+    """How the host enters each site."""
     solo: FakeSolo = field(default_factory=FakeSolo)
     network: FakeWorkload = field(default_factory=FakeWorkload)
 

@@ -14,6 +14,8 @@ from weighbridge.workloads import boot, density
 
 from .captured import data, parse
 
+PHASES = {metric.name for metric in boot.OF_PHASES.values()}
+
 
 def record(*sites: dict[str, Any], **more: Any) -> bytes:
     usual = {"open_s": 0.01, "ready_s": 0.02, "own_cpu_s": 0.004, "close_s": 0.005}
@@ -27,6 +29,8 @@ def values(kind: str, output: bytes, **options: Any) -> dict[str, float]:
 def test_boot_opens_one_after_another_and_density_all_together():
     asked = boot.BootOptions.model_validate({"sites": 3, "duration": "500ms"})
     assert boot.PLUGIN.openings(asked) == Openings(3, lasting_s=0.5)
+    asked = boot.BootOptions.model_validate({"cold": True, "ports": 8, "running": 4})
+    assert boot.PLUGIN.openings(asked) == Openings(lasting_s=1.0, cold=True, ports=8, running=4)
     options = density.DensityOptions.model_validate({"sites": 5, "settle": "2s", "slow": 4})
     assert density.PLUGIN.openings(options) == Openings(5, together=True, settle_s=2.0, slow=4.0)
 
@@ -48,7 +52,38 @@ def test_boot_gives_the_geometric_means_of_a_trial():
     sites = [{"ready_s": ready, "close_s": close} for ready, close in ((0.4, 1), (0.1, 9), (0.2, 3))]
     for fewest in (1, 3):
         means = values("boot", record(*sites), sites=fewest)
-        assert means == {"time_to_ready": pytest.approx(0.2), "time_to_close": pytest.approx(3)}
+        both = (1.4 * 9.1 * 3.2) ** (1 / 3)
+        assert means == pytest.approx({"time_to_ready": 0.2, "time_to_close": 3, "start_and_stop": both})
+
+
+@pytest.mark.parametrize(
+    ("sites", "percents"), [(1, ()), (2, (50,)), (19, (50,)), (20, (50, 95)), (99, (50, 95)), (100, (50, 95, 99))]
+)
+def test_boot_has_the_percentiles_of_which_a_trial_has_enough_starts(sites: int, percents: tuple[int, ...]):
+    sorted_starts = [{"ready_s": number, "close_s": 0.5} for number in range(1, sites + 1)]
+    found = values("boot", record(*sorted_starts), sites=sites, duration="0s")
+    names = [f"{metric}_p{each}" for metric in ("time_to_ready", "start_and_stop") for each in percents]
+    assert [name for name in found if "_p" in name] == names
+    options = boot.BootOptions.model_validate({"sites": sites, "duration": "0s"})
+    assert {*found} == {metric.name for metric in boot.PLUGIN.metrics(options)} - PHASES
+    for percent in percents:  # of evenly spread starts, k of n is the quantile k / (n + 1)
+        assert found[f"time_to_ready_p{percent}"] == pytest.approx((sites + 1) * percent / 100, abs=0.5)
+        assert found[f"start_and_stop_p{percent}"] == pytest.approx(found[f"time_to_ready_p{percent}"] + 0.5)
+
+
+def test_boot_has_no_percentiles_of_a_number_that_differs_between_environments():
+    found = values("boot", record(*[{}] * 100), sites=100, duration="1s")
+    assert not any("_p" in name for name in found)
+    assert not any("_p" in each.name for each in boot.PLUGIN.metrics(boot.BootOptions(sites=100)))
+
+
+def test_boot_gives_the_phases_that_every_site_of_a_trial_has():
+    phases = [{"phases": {"create": 0.1, "start": start}} for start in (0.2, 0.8)]
+    found = values("boot", record(*phases), sites=2)
+    assert {name: value for name, value in found.items() if name in PHASES} == pytest.approx(
+        {"time_to_create": 0.1, "time_to_start": 0.4}
+    )
+    assert not PHASES & {*values("boot", record(*phases, {}), sites=3)}
 
 
 @pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {"close_s": 0})])

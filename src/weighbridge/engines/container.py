@@ -18,7 +18,7 @@ from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import limit_sending, most_open_files, wait_readable
 from weighbridge.model.facts import UNPRIVILEGED, USERLAND
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.site import SiteEntry, SiteRequest
 from weighbridge.model.userland import Userland
 
 _HEADER = 8
@@ -134,6 +134,10 @@ class DockerSite(LaunchedSite):
     def _resume(self) -> None:
         with engine_errors(f"{self.title}: unpause"):
             self._engine.client.api.unpause(self._container.id)
+
+    def entering(self) -> SiteEntry:
+        """Return ``docker exec``, which asks the engine to start the program in the container."""
+        return SiteEntry(("docker", *self._engine.cli_options, "exec", self._container.id))
 
     def meters(self) -> Mapping[str, float]:
         """Return counters of the container's control group, read from the kernel, not through the engine."""

@@ -88,6 +88,13 @@ class Engine:
         """Return the labels that mark all objects of this run."""
         return {LABEL: self._run.id}
 
+    @property
+    def cli_options(self) -> tuple[str, ...]:
+        """Return the options with which the command ``docker`` on its host asks this engine and no other."""
+        adapter = getattr(self.client.api, "_custom_adapter", None)  # the SDK names no address of a socket
+        socket = getattr(adapter, "socket_path", "") if self.host.this_machine else ""
+        return ("--host", f"unix://{socket}") if socket else ()
+
     @functools.cached_property
     def rootless(self) -> bool:
         """Whether the engine is rootless: root of its containers is the user who started it."""

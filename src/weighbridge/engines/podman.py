@@ -79,7 +79,7 @@ class Podman:
 
     def ask(self, *words: str, deadline_s: float = _ASK_S) -> Completed:
         """Run a podman command to its end."""
-        return self.host.run(Command(self._argv(*words), deadline_s))
+        return self.host.run(Command(self.argv(*words), deadline_s))
 
     def must(self, what: str, *words: str) -> str:
         """Return a command's output. Raises Unavailable if it fails, Raises EnvironmentLost if podman has gone."""
@@ -90,7 +90,8 @@ class Podman:
             raise Unavailable(f"{what}: podman refused: {_error_in(completed)}")
         return completed.text.strip()
 
-    def _argv(self, *words: str) -> tuple[str, ...]:
+    def argv(self, *words: str) -> tuple[str, ...]:
+        """Return the argument list of a podman command on its host."""
         return self._home.argv("--runtime", self.runtime, *words)
 
     def image(self, userland: Userland) -> str:
@@ -100,7 +101,7 @@ class Podman:
             whose = "rootless podman" if self.rootless else "podman"
             self._run.say(f"importing the root filesystem into {whose} on host {self.host.name}")
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
-            argv = self._argv("import", *words)
+            argv = self.argv("import", *words)
             if userland.of_this_machine:
                 completed = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, LAUNCHER, b"")))
             else:
@@ -141,7 +142,7 @@ class Podman:
     def attach(self, container: str) -> tuple[HostProcess, Stream]:
         """Start a container, and talk to its first process."""
         words = ("start", "--attach", "--interactive", "--sig-proxy=false", container)
-        return self.host.talk(Command(self._argv(*words)))
+        return self.host.talk(Command(self.argv(*words)))
 
     def start_beside(self, *argv: str) -> HostProcess:
         """Start another program where podman runs, and as whom."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import cable
-from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, started
+from weighbridge.hosts.chroot import ChrootSite, SitePaths, StartedProgram, join_namespaces, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
@@ -20,7 +20,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, NAMESPACES, NEW_PRIVILEGES
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import DATA, Site, SiteRequest
+from weighbridge.model.site import DATA, Site, SiteEntry, SiteRequest
 
 LAUNCHER = "/run/weighbridge-launcher"
 _ISOLATED = (
@@ -48,6 +48,7 @@ class Bubblewrap(Environment):
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
+    enters = True
     programs: ClassVar = ("bwrap",)
     host_programs: ClassVar = programs
 
@@ -114,6 +115,10 @@ class BubblewrapSite(ChrootSite):
         if self._pid is None:
             self._pid = first_process(self.host, self._first_of, self.title)
         return self._pid
+
+    def entering(self) -> SiteEntry:
+        """Return nsenter(1), which joins the namespaces. The program keeps its capabilities, unlike the sandbox's."""
+        return SiteEntry(join_namespaces(self.host, self.pid, every=True), self._group)
 
     def facts(self) -> Mapping[str, str]:
         """Return the facts of a chroot, with the network and the version of bwrap."""

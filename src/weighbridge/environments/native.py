@@ -63,6 +63,7 @@ class Native(Environment):
     storage = "directory"
     shares_root = True
     takes = frozenset({"shm_size"})
+    enters = True
 
     def as_host(self, traits: HostTraits) -> NativeOptions | None:
         """Return options that change nothing of the host, or None if its sites cannot be there."""

@@ -40,6 +40,7 @@ class Netns(Environment):
     storage = "directory"
     shares_root = True
     takes = frozenset({"shm_size"})
+    enters = True
     programs: ClassVar = ("ip", "tc")
     host_programs: ClassVar = programs
 

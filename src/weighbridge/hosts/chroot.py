@@ -13,8 +13,8 @@ from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import GRACE_S, environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.facts import IN_NAMESPACE, UNPRIVILEGED
-from weighbridge.model.host import Group
-from weighbridge.model.site import Mount, MountRequest, SiteRequest
+from weighbridge.model.host import Group, Host
+from weighbridge.model.site import Mount, MountRequest, SiteEntry, SiteRequest
 
 _TOGETHER_S = 0.2
 
@@ -60,6 +60,10 @@ class ChrootSite(GroupedSite):
         """Return the host's process number of the site's launcher."""
         return self._launcher.pid
 
+    def entering(self) -> SiteEntry:
+        """Return nsenter(1) for a site with its own network. In a plain chroot, the launcher starts programs."""
+        return SiteEntry(join_namespaces(self.host, self.pid), self._group) if self._own_network else SiteEntry()
+
     def scope(self) -> Mapping[str, str]:
         """Return the files of its control group (or processes, without a group), and of its own network."""
         used = self._group.scope() if self._group else processes_of(self.pid)
@@ -78,6 +82,17 @@ class ChrootSite(GroupedSite):
             **group_facts(self.host, self.pid),
         }
         return facts | self.notes | {f"not honoured: {limit}": reason for limit, reason in self._refused.items()}
+
+
+def join_namespaces(host: Host, pid: int, *, every: bool = False) -> tuple[str, ...]:
+    """Return the words that start a program in the namespaces and the root folder of a host's process.
+
+    ``every`` joins all namespaces, otherwise only the namespaces that a launcher creates.
+    """
+    user = () if host.root else ("--user",)
+    which = ("--all",) if every else (*user, "--mount", "--ipc", "--net", "--root", "--wd")
+    keep = () if host.root else ("--preserve-credentials",)  # a user's namespace has no other user
+    return ("nsenter", "--target", str(pid), *which, *keep, "--")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from weighbridge.model.facts import CPU_LIMIT, LIMITS_ABOVE, MEMORY_LIMIT, OUTER
 from weighbridge.model.host import Group, Host, NetworkLink
 from weighbridge.model.isolation import Layers
 from weighbridge.model.sampling import Sampler
+from weighbridge.model.site import SiteEntry
 
 
 class LaunchedSite(ABC):
@@ -33,12 +34,17 @@ class LaunchedSite(ABC):
         self.links: tuple[NetworkLink, ...] = ()
         self.round_trip_s = 0.0
         self.open_files = launcher.open_files
+        self.opening_phases: Mapping[str, float] = {}
         self.layers: Layers = host.layers
         """The layers of its host; a hypervisor's site adds its own."""
         self.run, self.start, self.read, self.put = launcher.run, launcher.start, launcher.read, launcher.put
         self.listening = launcher.listening
         self._launcher = launcher
         self._frozen = False
+
+    def entering(self) -> SiteEntry | None:
+        """Return None: a kind of site that the host can enter overrides this method."""
+        return None
 
     def freeze(self) -> None:
         """Stop every process in the site, if there is any except its launcher."""

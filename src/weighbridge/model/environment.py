@@ -44,6 +44,10 @@ class Needs:
     """Whether the programs are this machine's own and start in its root folder."""
     sysctls: frozenset[str] = frozenset()
     """The names of the kernel settings that its sites must have."""
+    entered: bool = False
+    """Whether a workload starts programs in its open sites from their host (`Site.entering`)."""
+    opened_at_once: bool = False
+    """Whether a workload opens several of its sites at the same time."""
 
     @property
     def holding(self) -> Mapping[str, HostTraits]:
@@ -103,6 +107,9 @@ class Environment(Plugin):
     """Whether its sites can use this machine's own files (``userland: host``, or ``weigh`` without an image). If
     another program starts the launcher, mount ``request.userland.layered`` and use the user of
     ``request.userland.process``. Example: ``bubblewrap.py``."""
+    enters: ClassVar[bool] = False
+    """Whether its sites say how their host starts a program in them (`Site.entering`). Without it the workload
+    ``exec`` is refused. Examples: ``bubblewrap.py``, ``docker/``."""
     takes: ClassVar[frozenset[SiteSetting]] = frozenset()
     """The settings that its sites support in addition to limits: ``shm_size``, ``sysctls``. A study that sets another
     one is refused."""

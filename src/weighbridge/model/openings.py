@@ -1,7 +1,8 @@
 """Fresh sites that a trial opens to time them: the request, and the record, which is the trial's output as JSON."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Annotated, Literal
 
@@ -14,6 +15,28 @@ MOST_SITES = 100
 """The largest number of sites of a trial that has a duration."""
 
 
+PHASES = ("create", "start", "answer")
+"""The phases of an opening that an environment can measure. An engine creates a container, starts it, and its first
+process answers."""
+
+
+@dataclass(slots=True)
+class OpeningPhases:
+    """Measures the phases of an opening, which follow each other without a gap."""
+
+    clock: Callable[[], float] = time.monotonic
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.clock()
+
+    def end(self, phase: str) -> None:
+        """Note the time of a phase of `PHASES` that ends now."""
+        now = self.clock()
+        self.seconds[phase], self._since = now - self._since, now
+
+
 @dataclass(frozen=True, slots=True)
 class Openings:
     """How many sites like the measured one a trial opens, one after another.
@@ -22,6 +45,11 @@ class Openings:
     each stays open, idle, until the last one is open; else it is closed before the next one opens.
     ``settle_s``: how long a site is idle before memory is read. ``slow``: no further site is opened once each of the
     last three took more than this multiple of the time of the first ones (`are_slow`).
+
+    ``at_once``: with more than one, the trial opens bursts instead of single sites. All sites of a burst open at the
+    same time, and close before the next burst. ``running``: the number of idle sites that are open during the trial
+    and do not count. ``ports``: the number of ports that each site publishes, if its environment publishes ports.
+    ``cold``: the page caches are emptied before each site, or burst.
     """
 
     sites: int = 1
@@ -29,14 +57,23 @@ class Openings:
     together: bool = False
     settle_s: float = 0.0
     slow: float | None = None
+    at_once: int = 1
+    running: int = 0
+    ports: int = 0
+    cold: bool = False
 
     def number(self, start_s: float) -> int:
-        """Return how many sites a trial opens if one takes ``start_s``: at least ``sites``, at most 100."""
+        """Return how many sites, or bursts, a trial opens: at least ``sites``, and for a duration at most 100.
+
+        ``start_s`` is the time of one.
+        """
         if not self.lasting_s:
             return self.sites
         return max(self.sites, round(self.lasting_s / max(start_s, self.lasting_s / MOST_SITES)))
 
 
+StartTimes = MutableMapping[tuple[Openings, tuple[str, ...]], float]
+"""The seconds to start and close a site, or a burst, that did not count, by the request and the first command."""
 _Seconds = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 _Bytes = Annotated[int, Field(ge=0, le=2**60)]
 
@@ -46,7 +83,10 @@ class _Found(BaseModel):
 
 
 class Opening(_Found):
-    """One fresh site. Seconds are by this machine's clock; None means unreadable, or not reached."""
+    """One fresh site. Seconds are by this machine's clock; None means unreadable, or not reached.
+
+    In a burst, the times of all its sites begin with the burst.
+    """
 
     open_s: _Seconds
     """From the call until the environment returned the site."""
@@ -56,8 +96,10 @@ class Opening(_Found):
     """The CPU time during ``ready_s`` of Weighbridge's process, and of its children that ended then.
 
     It includes the programs that set up a site (ip, podman create). It excludes programs that are still running: an
-    engine, the launcher, podman's client.
+    engine, the launcher, podman's client. Each site of a burst has an equal share of the burst's CPU time.
     """
+    phases: Mapping[str, _Seconds] = Field(default_factory=dict)
+    """The seconds of the phases of ``open_s`` that the environment measured, by name (`PHASES`)."""
     group_bytes: _Bytes | None = None
     """The memory of the site's own control group, after it has settled."""
     available_bytes: _Bytes | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
-from weighbridge.model.host import Host, Limits, NetworkLink, RunContext
+from weighbridge.model.host import Group, Host, Limits, NetworkLink, RunContext
 from weighbridge.model.isolation import OUTSIDE, Layers
 from weighbridge.model.names import SafeName
 from weighbridge.model.sampling import Sampler
@@ -156,6 +156,19 @@ class SiteRequest:
         return {port.listens: port.reached for port in self.ports}
 
 
+@dataclass(frozen=True, slots=True)
+class SiteEntry:
+    """How the host of a site starts a program in it.
+
+    Without ``words`` the site has no entry of its own: its launcher starts the programs, as natively.
+    """
+
+    words: tuple[str, ...] = ()
+    """The words before the program's own, such as ``docker exec NAME``."""
+    group: Group | None = None
+    """The control group in which the words start, or None. A program that joins namespaces stays in it."""
+
+
 class Site(Protocol):
     """A live place in an environment. The context manager that opened it closes it."""
 
@@ -187,12 +200,17 @@ class Site(Protocol):
     """Whether its host's kernel counts its CPU time and memory. False for a Xen domain."""
     sampler: Sampler | None
     """Reads the files of ``scope`` if only the site sees them. None means that the host's sampler reads them."""
+    opening_phases: Mapping[str, float]
+    """The seconds of each phase of its opening, if its environment measures them: `weighbridge.model.openings`."""
 
     def run(self, command: Command) -> Completed:
         """Run a command until it ends. The command is killed at its deadline."""
 
     def start(self, command: Command) -> SiteProcess:
         """Start a command and return at once."""
+
+    def entering(self) -> SiteEntry | None:
+        """Return how its host starts a program in it, or None if Weighbridge does not know how."""
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file in the site, below ``/tmp``, ``/run`` or ``/srv``. Raises OSError."""

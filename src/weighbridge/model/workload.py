@@ -40,6 +40,10 @@ class Endpoint:
     """The password that a server with data requires from its clients: 32 random digits, different in every run. It is
     empty if the server needs none. Never put it into ``argv``, because runs store that."""
 
+    entry: tuple[str, ...] = ()
+    """The words with which the host of the site starts a program in it (`Site.entering`), if the workload
+    ``enters``."""
+
     @property
     def data_port(self) -> int:
         """Return the port after ``port``. It is published only if the workload sets ``has_data_port``."""
@@ -169,6 +173,15 @@ class Workload(Plugin):
         times with `weighbridge.model.openings.read_opened`. Examples: ``boot.py``, ``density.py``.
         """
         return None
+
+    def enters(self, options: Any) -> bool:
+        """Return whether its program starts others in the open site from the site's host, as ``docker exec`` does.
+
+        Its ``command`` then begins with the words of its program, which ``c`` names, and continues with
+        ``Endpoint.entry``. Weighbridge starts it on the host, or in the site if the entry is empty. Such a
+        workload has no port. Example: ``exec/``.
+        """
+        return False
 
     @abstractmethod
     def metrics(self, options: Any) -> tuple[Metric, ...]:

@@ -54,8 +54,12 @@ def disks_and_caches(study: Study) -> dict[str, str]:
         f"disk of {cell.label}": str(SPEEDS[cell.disk_speed]) for cell in study.cells if cell.disk_speed is not None
     }
     kinds = registry.workloads()
-    cold = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].cold(cell.options))
-    return slowed | {f"page caches before {name}": "emptied before each trial" for name in cold}
+    cold = {
+        cell.workload: "trial" if kinds[cell.kind].openings(cell.options) is None else "start"
+        for cell in study.cells
+        if kinds[cell.kind].cold(cell.options)
+    }
+    return slowed | {f"page caches before {name}": f"emptied before each {what}" for name, what in cold.items()}
 
 
 def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:

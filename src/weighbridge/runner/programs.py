@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from weighbridge.errors import EnvironmentLost
@@ -26,7 +27,7 @@ from weighbridge.model.measurement import (
     Unparseable,
 )
 from weighbridge.model.openings import Openings
-from weighbridge.model.site import DATA, Site
+from weighbridge.model.site import DATA, Site, SiteEntry
 from weighbridge.model.study import Role
 from weighbridge.model.trial import CHECK, PREPARATION, WARM_UP, RoleRecord, TrialResult
 from weighbridge.model.workload import Endpoint, Workload
@@ -84,20 +85,29 @@ class Programs:
         """The requested rate of the measured program, once its output is read."""
         self._endpoints: Sequence[Endpoint] = ()
         self._openings: Openings | None = None
+        self._entry: SiteEntry | None = None
+        """How the measured program starts others in its site, if it does that."""
         self._commands: Sequence[Command] = ()
         self._warm_ups: Sequence[Command] = ()
 
     @property
     def opens(self) -> bool:
-        """Whether the trial opens sites of its own, whose work happens outside of the stage's sites."""
+        """Whether the trial's work happens outside of the stage's sites: it opens others, or an engine enters one."""
+        return self._opens_sites or (self._on_host and self._entry is not None and self._entry.group is None)
+
+    @property
+    def _opens_sites(self) -> bool:
         return self._openings is not None and self.stage.open_site is not None
 
     def prepare(self) -> None:
         """Write each role's files, and prepare the data of the server, or of the only role. Raises TrialFailure."""
         workload, options, stage = self.workload, self.options, self.stage
         with plugin_faults(workload, ProgramFailed):
-            writes = workload.needs_data(options)
+            writes, enters = workload.needs_data(options), workload.enters(options)
         self._endpoints = endpoints(stage.endpoints[stage.measured], stage.sites_of(stage.measured), keeps=writes)
+        if enters:
+            self._entry = entry = _entry_of(stage.sites[stage.measured])
+            self._endpoints = [replace(its, entry=entry.words) for its in self._endpoints]
         with plugin_faults(workload, ProgramFailed):
             files = {role: dict(workload.files(role, options, at)) for role, at in stage.endpoints.items()}
             modes = {path: workload.file_mode(options, path) for each in files.values() for path in each}
@@ -125,8 +135,7 @@ class Programs:
             if restore is not None:
                 _run_before(site, stage.started(role, restore), "trial", writes=writes)
         if cold or writes or stage.data.written:
-            sites = [*stage.sites.values(), *stage.further]
-            settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
+            self._settle_page_caches(empty=cold)
 
     def _endpoints_of(self, role: Role) -> Sequence[Endpoint]:
         return self._endpoints if role == self.stage.measured else [self.stage.endpoints[role]]
@@ -139,9 +148,9 @@ class Programs:
             self.threads = workload.generator_threads(options) * len(self._endpoints)
             served = workload.command("server", options, stage.endpoints["server"]) if "server" in roles else None
             self._openings = workload.openings(options)
-            self._commands = [
-                stage.started(measured, workload.command(measured, options, its)) for its in self._endpoints
-            ]
+            self._commands = [workload.command(measured, options, its) for its in self._endpoints]
+            if not self._on_host:  # it would have the settings of an image there
+                self._commands = [stage.started(measured, command) for command in self._commands]
             warming = (workload.warm_up(options, its) for its in self._endpoints)
             self._warm_ups = [stage.started(measured, each) for each in warming if each is not None]
         if served is not None:
@@ -193,10 +202,17 @@ class Programs:
         """Run the measured process in its sites, while the window reads the resource use. Raises TrialFailure."""
         measured, command = self.stage.measured, self._commands[0]
         window.begin_measured(served=self.server is not None, opens=self.opens)
-        if self._openings is not None and self.stage.open_site is not None:
-            stage, site = self.stage, self.stage.sites[measured]
+        stage = self.stage
+        if self._openings is not None and stage.open_site is not None:
+            site = stage.sites[measured]
             completed = open_sites(
-                self._openings, command, self.stage.open_site, site.memory, stage.start_s, counted=site.counted
+                self._openings,
+                command,
+                partial(stage.open_site, self._openings.ports),
+                site.memory,
+                stage.start_s,
+                counted=site.counted,
+                empty_caches=partial(self._settle_page_caches, empty=True),
             )
             self.completed[measured] = completed
             window.end_measured()
@@ -207,7 +223,19 @@ class Programs:
                 self.completed |= {place(measured, number): left for number, left in enumerate(running.left, 1)}
         window.note_measured(completed.duration_s)
 
+    def _settle_page_caches(self, *, empty: bool) -> None:
+        stage = self.stage
+        sites = [*stage.sites.values(), *stage.further]
+        settle_page_caches(sites, stage.data.servers, stage.data.written, empty=empty)
+
+    @property
+    def _on_host(self) -> bool:
+        """Whether the measured program runs on the host of its site, and enters the site."""
+        return self._entry is not None and bool(self._entry.words)
+
     def _start(self, commands: Sequence[Command]) -> Running:
+        if self._entry is not None and self._on_host and self.stage.start_on_host is not None:
+            return self.stage.start_on_host(commands[0], self._entry.group)
         sites = self.stage.sites_of(self.stage.measured)
         return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
 
@@ -306,6 +334,13 @@ class Programs:
             yield from per_site(self.results)
         for role, left in self.completed.items():
             yield from _used_by(role, left)
+
+
+def _entry_of(site: Site) -> SiteEntry:
+    """Return how the host enters a site. Raises ProgramFailed if it cannot."""
+    if (entry := site.entering()) is None:
+        raise ProgramFailed(f"{site.title}: its host cannot start programs in it")
+    return entry
 
 
 def place(role: str, number: int) -> str:

@@ -21,6 +21,8 @@ from weighbridge.model.workload import Endpoint
 
 REACHED_S = 15.0
 """How long the path between two sites can take to come up: nodes of an overlay network learn of members by gossip."""
+_LISTENS = 20_000
+"""The first port of a fresh site that is published."""
 Reached = TypeVar("Reached")
 PortKey = tuple[str, int]
 """A workload, and the only port on which its server can listen (0: any)."""
@@ -144,6 +146,14 @@ def published_ports(study: Study, arm: Arm, ports: Mapping[PortKey, int]) -> tup
             for each in (0, 1) if workload.has_data_port else (0,):
                 published[PublishedPort(transport, reached + each, listens + each)] = None
     return tuple(published)
+
+
+def fresh_ports(host: Host, number: int) -> tuple[PublishedPort, ...]:
+    """Return different free ports of a host for a fresh site, each for a port of the site's own."""
+    chosen: list[int] = []
+    for _ in range(number):
+        chosen.append(host.free_ports(chosen))
+    return tuple(PublishedPort("tcp", reached, _LISTENS + place) for place, reached in enumerate(chosen))
 
 
 def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:

@@ -16,10 +16,12 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
+from weighbridge.launcher.within import within
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
 from weighbridge.meters.machines import Read, reader_of
 from weighbridge.meters.opened import OpenMeters
+from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
 from weighbridge.model.facts import (
@@ -34,10 +36,11 @@ from weighbridge.model.facts import (
     SYSCTL,
     layers_json,
 )
-from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.host import Group, Host, Limits, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
+from weighbridge.model.openings import StartTimes
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.setup import SetupStep
 from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
@@ -50,7 +53,7 @@ from weighbridge.runner.parallel import in_groups, openers
 from weighbridge.runner.planned import without_left_out
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.room import DiskBudget, DiskWrites, written
-from weighbridge.runner.routes import Routes, first_over, published_ports
+from weighbridge.runner.routes import Routes, first_over, fresh_ports, published_ports
 from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
@@ -77,7 +80,7 @@ class OpenSite:
     """The other sites of workloads that run in several at a time; they are thawed and frozen with ``site``."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations in the site (`weighbridge.runner.stage.Stage.prepared`)."""
-    start_s: dict[tuple[str, ...], float] = field(default_factory=dict)
+    start_s: StartTimes = field(default_factory=dict)
     """The seconds to start and close a site like it (`weighbridge.runner.stage.Stage.start_s`)."""
     awake: bool = True
 
@@ -91,13 +94,26 @@ class OpenSite:
         """The opened mounts of its storage."""
         return self.request.storage.mounts if self.request.storage is not None else []
 
-    def open_fresh(self, name: SafeName, *, share_storage: bool = False) -> AbstractContextManager[Site]:
-        """Open another site like it, which publishes no port and belongs to the caller."""
+    def open_fresh(
+        self, name: SafeName, ports: int = 0, *, share_storage: bool = False
+    ) -> AbstractContextManager[Site]:
+        """Open another site like it, which belongs to the caller.
+
+        It publishes ``ports`` free ports of the host, to which nothing listens, if its environment publishes ports.
+        """
         storage = self.request.storage
         if share_storage and storage is not None and storage.mounts:  # which this site closes
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
-        request = replace(self.request, name=name, ports=(), joined_site=self.request.name, storage=storage)
+        published = fresh_ports(self.site.host, ports)
+        request = replace(self.request, name=name, ports=published, joined_site=self.request.name, storage=storage)
         return self.environment.open(self.options, request)
+
+    def start_on_host(self, command: Command, group: Group | None) -> HostProcess:
+        """Start a program of its root filesystem on its host. Raises Unavailable, EnvironmentLost."""
+        host, request = self.site.host, self.request
+        program = f"{host.userland(request.userland)}/usr/local/bin/{command.argv[0]}"
+        argv = within(host, request.run, group, program, *command.argv[1:])
+        return host.start(replace(command, argv=argv))
 
     def wake(self) -> None:
         """Thaw its sites."""
@@ -420,7 +436,8 @@ class Sites:
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
-            open_site=lambda: opened[measured].open_fresh(self._name(keys[measured])),
+            open_site=lambda ports: opened[measured].open_fresh(self._name(keys[measured]), ports),
+            start_on_host=opened[measured].start_on_host,
             prepared=keeper.prepared,
             start_s=opened[measured].start_s,
             data=self._data_disks(keeper, opened.values(), cell),

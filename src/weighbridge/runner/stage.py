@@ -8,8 +8,9 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.meter import Meter
-from weighbridge.model.command import Command, ProcessDefaults
+from weighbridge.model.command import Command, ProcessDefaults, Running
 from weighbridge.model.host import HERE, Group, Host, NetworkLink
+from weighbridge.model.openings import StartTimes
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
@@ -77,12 +78,14 @@ class Stage:
     meters: Mapping[str, Meter] = field(default_factory=dict)
     further: tuple[Site, ...] = ()
     """The other sites in which the measured program runs at the same time."""
-    open_site: Callable[[], AbstractContextManager[Site]] | None = None
-    """Opens one more site like the measured one; it belongs to the caller."""
+    open_site: Callable[[int], AbstractContextManager[Site]] | None = None
+    """Opens one more site like the measured one, with a number of published ports; it belongs to the caller."""
+    start_on_host: Callable[[Command, Group | None], Running] | None = None
+    """Starts a program of the measured role's root filesystem on the site's host, in a control group."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations that were made: a site's name with the command. The first trial adds to it."""
-    start_s: dict[tuple[str, ...], float] = field(default_factory=dict)
-    """The seconds to start and close a fresh site, by its first command. The first trial adds to it."""
+    start_s: StartTimes = field(default_factory=dict)
+    """The seconds to start and close a fresh site. The first trial adds to it."""
     data: DataDisks = field(default_factory=DataDisks)
     at_end: AtEnd = lambda _: None
     """Notes a command to run in the trial's sites before they are closed."""

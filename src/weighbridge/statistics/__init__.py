@@ -36,6 +36,7 @@ from weighbridge.statistics.precision import (
     visible_effect,
     widened,
 )
+from weighbridge.statistics.quantiles import fewest_values, sample_percentile
 from weighbridge.statistics.verdicts import holm
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "decided",
     "deciding_half_width",
     "expected_half_width",
+    "fewest_values",
     "flags",
     "half_width_after",
     "has_median_interval",
@@ -81,6 +83,7 @@ __all__ = [
     "place_p_value",
     "place_slopes",
     "planned_looks",
+    "sample_percentile",
     "shared",
     "slow_run_rate",
     "smallest_visible_cost",

@@ -6,6 +6,7 @@ from weighbridge import registry
 from weighbridge.model.environment import Needs, SiteSetting, misplaced
 from weighbridge.model.host import HostTraits
 from weighbridge.model.ladder import Rung
+from weighbridge.model.openings import Openings
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
 from weighbridge.model.study import Arm, Cell, Resources, Role, StudyFile
@@ -68,7 +69,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[S
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
         needs = needs_of(file, cells, host, arm)
-        unplaceable = [*_unplaceable(arm.kind, needs)]
+        unplaceable = [*_unplaceable(arm.kind, needs), *_unsuitable(arm, needs)]
         for problem in unplaceable or registry.environments()[arm.kind].check(arm.options, needs):
             hosts_by_problem.setdefault(problem, []).append(host)
     for problem, concerned in hosts_by_problem.items():
@@ -90,6 +91,20 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
         if why := misplaced(every[kind], traits):
             fits = ", ".join(each for each, environment in every.items() if not misplaced(environment, traits))
             yield f"{why} (kind {host}); supported there: {fits or 'none'}"
+
+
+def _unsuitable(arm: Arm, needs: Needs) -> Iterator[str]:
+    """Yield why a kind of environment has no sites that workloads such as ``exec`` and ``burst`` can use."""
+    every = registry.environments()
+    if needs.entered and not every[arm.kind].enters:
+        fits = ", ".join(kind for kind, environment in every.items() if environment.enters)
+        yield f"a program of the host cannot start programs in its sites, which 'exec' needs; supported: {fits}"
+    if needs.opened_at_once and (order := every[arm.kind].opens_in_order(arm.options)):
+        yield f"its sites open one after the other ({order}), but 'burst' opens them at the same time"
+
+
+def _opens_at_once(openings: Openings | None) -> bool:
+    return openings is not None and openings.at_once > 1
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
@@ -299,6 +314,8 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
         own_hosts=_traits_of(file, own),
         resources=file.resources if arm.resources is None else arm.resources,
         sysctls=frozenset(arm.sysctls),
+        entered=any(workloads[cell.kind].enters(cell.options) for cell in cells),
+        opened_at_once=any(_opens_at_once(workloads[cell.kind].openings(cell.options)) for cell in cells),
         of_this_machine=any(not userlands[arm.source(role, file).kind].packed for role in _roles(file, cells)),
     )
 

@@ -79,7 +79,8 @@ def _unsupported_sites(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[t
         if cell.sites == 1:
             continue
         workload, place = registry.workloads()[cell.kind], ("workloads", cell.workload, SITES)
-        if workload.roles(cell.options) != ("solo",) or workload.openings(cell.options) is not None:
+        starts = workload.openings(cell.options) is not None or workload.enters(cell.options)
+        if workload.roles(cell.options) != ("solo",) or starts:
             yield place, f"sites: {cell.kind} cannot run in several sites. Use another workload, or sites: 1"
             return
         if workload.in_phases:

@@ -135,11 +135,12 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
         name: _swept_inside(option) if holds_factors(plugin.options, name) else _swept(option)
         for name, option in model.get("properties", {}).items()
     }
+    common = {key: schema for key, schema in own.items() if key not in properties}  # ``boot`` has its own ``sites``
     return {
         "type": "object",
         "title": kind,
         "description": plugin.summary,
-        "properties": {"kind": {"const": kind}, **properties, **own},
+        "properties": {"kind": {"const": kind}, **properties, **common},
         "required": ["kind", *model.get("required", [])],
         "additionalProperties": False,
     }

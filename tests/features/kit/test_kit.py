@@ -95,6 +95,7 @@ STUDIES: dict[str, tuple[Callable[[], Study], str]] = {
         "(?!)",
     ),
     "boot": (lambda: mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: boot}"}), ".*/up/.*"),
+    "exec": (lambda: mine(**{"rr:  {kind: netperf, test: TCP_RR, duration: 1s}": "up:  {kind: exec}"}), ".*/up/.*"),
     "podman": (lambda: mine(**{"space:     {kind: netns}": "space: {kind: podman}"}), "(?!)"),
     "lxc": (lambda: mine(**{"space:     {kind: netns}": "space: {kind: lxc}"}), "(?!)"),
     "files of one role": (

@@ -1,5 +1,6 @@
 """The environment `docker`: programs run in a Docker container, on any Docker network."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -34,11 +35,13 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
 from weighbridge.linux.open_files import too_many_open_files
+from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Host
+from weighbridge.model.openings import OpeningPhases
 from weighbridge.model.options import ABSOLUTE, External
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
@@ -196,6 +199,8 @@ def unmet(options: Any, needs: Needs) -> Readiness | None:
         return None
     if options.dockerd is not None and answers():
         return BESIDE_ANOTHER
+    if needs.entered and shutil.which("docker") is None:
+        return Readiness(False, "'exec' needs the command docker, which is not installed", install_here(["docker"]))
     refusal = too_many_open_files(options.open_files)
     if refusal is None and needs.of_this_machine:
         refusal = shared_root.refusal()
@@ -303,6 +308,7 @@ class Docker(Environment):
     storage = "volume"
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
+    enters = True
     opening_s = 0.8
     engine_s = 5.0
 
@@ -404,20 +410,24 @@ class Docker(Environment):
         if options.host_network and (disposable := host.capabilities.disposable) is not None:
             prepared(request.run, disposable, options)
         with ExitStack() as stack:
-            attachment = _attach(stack, options, request, engine)
+            attachment, phases = _attach(stack, options, request, engine), OpeningPhases()
             with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
                 if request.supporting_services is not None and options.network != "host":
                     engine.client.networks.get(request.supporting_services.network).connect(container)
+                phases.end("create")
                 attached = _start(engine, container, options, attachment)
+                phases.end("start")
                 addresses = _addresses(container, options, request, engine, attachment)
             if options.runtime not in (DEFAULT, GVISOR):
                 _runtime_facts(options, engine, container)  # it must be the study's
             notes = partial(notes_of, options, request, engine, container)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
+            phases.end("answer")
             launcher.reports_use = options.runtime != GVISOR
             site = DockerSite(request, engine, container, addresses, notes, launcher)
+            site.opening_phases = phases.seconds
             site.reached = request.reached if options.publish else {}
             site.layers = (*site.layers, *runtimes.layers(options.runtime))
             if options.runtime == GVISOR and sandbox_of(options).stack == "host":
@@ -452,7 +462,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
         return ContainerAttachment(network.name, fixed, network)
     if options.publish:
         if request.joined_site:
-            return ContainerAttachment(network_name(run, request.joined_site))
+            name = network_name(run, request.joined_site)
+            return ContainerAttachment(name, ports=_ports(options, request, host, None))
         network = stack.enter_context(networks.bridge(engine, run, request.name, options.mtu))
     else:  # both roles are on one bridge: Docker lets nothing pass between two
         key = f"bridge {host.name} {request.environment}"
@@ -462,11 +473,13 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
 
 def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
     on = _published_on(options, request, host, network)
-    ports = request.ports if options.publish else ()
+    ports = request.ports if options.publish or request.joined_site else ()
     return {f"{port.listens}/{port.transport}": (on, port.reached) for port in ports}
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
+    if request.joined_site:  # nothing uses its ports, so no other machine needs to reach them
+        return "127.0.0.1"
     if request.separate_hosts:
         return host.address
     return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"

@@ -27,6 +27,7 @@ from weighbridge.linux.process import environment_of, most_open_files, most_proc
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Group, Host
+from weighbridge.model.openings import OpeningPhases
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
 
@@ -88,6 +89,7 @@ class PodmanEnvironment(Environment):
     limited_by_host = True
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
+    enters = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
@@ -159,11 +161,12 @@ class PodmanEnvironment(Environment):
                 stack.callback(group.kill)
             network = _bridge(podman, options, request) if options.joined == "bridge" else {}
             gateway = str(network["subnets"][0]["gateway"]) if network else ""
-            name = f"weighbridge-{request.name}"
+            name, phases = f"weighbridge-{request.name}", OpeningPhases()
             podman.must(
                 f"making {name}", "create", *_words(stack, podman, options, request, group, network, gateway, name)
             )
             stack.callback(podman.ask, "rm", "--force", "--time", "0", name)
+            phases.end("create")
             process, stream = podman.attach(name)
             stack.callback(process.stop)
 
@@ -173,6 +176,7 @@ class PodmanEnvironment(Environment):
                 return stderr.splitlines()[-1] if stderr else "the container ended"
 
             launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(request.run.id)))
+            phases.end("start")
             state = podman.inspect(name)
             pid = int(state["State"]["Pid"])
             if group and options.rootless:
@@ -184,7 +188,8 @@ class PodmanEnvironment(Environment):
                 stack.enter_context(connected_by_pasta(podman, pid, forwarded))
                 notes["pasta"] = f"connected by Weighbridge: podman {podman.version} cannot"
             addresses = _addresses(options, request, own, gateway)
-            site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host")
+            site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host", name)
+            site.opening_phases = phases.seconds
             site.reached = request.reached if options.publish else {}
             site.layers = (*site.layers, *runtimes.layers(options.runtime))
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
@@ -244,7 +249,8 @@ def _words(
         words += _limits(request)
     joined = "none" if _without_network(podman, options) else str(network.get("name", options.joined))
     words += ["--network", joined, *(() if joined == "none" else ("--dns", "none"))]
-    if options.publish and not _without_network(podman, options):
+    published = options.publish or (request.joined_site and joined not in ("none", "host"))
+    if published and not _without_network(podman, options):
         words += _ports(options, request, gateway)
     return [*words, podman.image(request.userland)]
 
@@ -282,7 +288,7 @@ def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[s
 def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[str]]:
     """Return what pasta is to forward, in pasta's own words, by transport."""
     on = _published_on(options, request, "")
-    ports = request.ports if options.publish else ()
+    ports = request.ports if options.publish or request.joined_site else ()
     return {
         kind: [
             f"{on}/{port.reached}" + (f":{port.listens}" if port.listens != port.reached else "")
@@ -294,6 +300,8 @@ def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[s
 
 
 def _published_on(options: PodmanOptions, request: SiteRequest, gateway: str) -> str:
+    if request.joined_site:  # nothing uses its ports, so no other machine needs to reach them
+        return "127.0.0.1"
     if request.separate_hosts:
         return request.host.address
     return gateway if gateway and options.publish_on == "gateway" else "127.0.0.1"

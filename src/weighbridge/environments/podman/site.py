@@ -15,7 +15,7 @@ from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.facts import IN_NAMESPACE
 from weighbridge.model.host import Group
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.site import SiteEntry, SiteRequest
 
 _CONNECTED_S = 10.0
 _WITH_LOOPBACK = 2
@@ -33,13 +33,19 @@ class PodmanSite(GroupedSite):
         pid: int,
         group: Group | None,
         own_network: bool,
+        container: str,
     ) -> None:
         super().__init__(request.name, podman.host, launcher, addresses, group)
+        self._container = container
         self.notes: dict[str, str] = {}
         self.pid = pid
         self._podman = podman
         self._own_network = own_network
         self._userland = request.userland
+
+    def entering(self) -> SiteEntry:
+        """Return ``podman exec``, with everything that starts podman for the run."""
+        return SiteEntry(self._podman.argv("exec", self._container))
 
     def meters(self) -> Mapping[str, float]:
         """Return the counters of the container's own control group, or nothing if it has none."""

@@ -95,13 +95,17 @@ def contents(study: Study) -> Contents:
         raise StudyError(f"{study.file.study} needs supporting services, which a kit cannot contain: {names}")
     local_cells, other_cells = _local_cells(study)
     opening = [cell for cell in local_cells if registry.workloads()[cell.kind].openings(cell.options) is not None]
-    cells = [cell for cell in local_cells if cell not in opening]
+    entering = [cell for cell in local_cells if registry.workloads()[cell.kind].enters(cell.options)]
+    cells = [cell for cell in local_cells if cell not in (*opening, *entering)]
     ports = _ports(study)
     environments: list[KitEnvironment] = []
     left_out = [OmittedPart(cell.label, f"its client is on the host {cell.client}") for cell in other_cells]
     left_out += [
         OmittedPart(cell.label, "its trials start new environments, and Weighbridge times that start")
         for cell in opening
+    ]
+    left_out += [
+        OmittedPart(cell.label, "its program starts others in each environment from outside") for cell in entering
     ]
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):

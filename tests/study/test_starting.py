@@ -1,0 +1,42 @@
+"""Studies whose workloads start sites, or start programs in open ones: where that is not possible."""
+
+import pytest
+
+from sentences import raises_sentence
+from weighbridge.errors import StudyError
+from weighbridge.model.study import Study
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+TEXT = """
+study: starts
+question: What does it take to start?
+baseline: native
+environments:
+  native: {kind: native}
+  other: {kind: ENVIRONMENT}
+workloads:
+  life: {kind: KIND}
+"""
+
+
+def made(kind: str, environment: str) -> Study:
+    return check(parse(TEXT.replace("KIND", kind).replace("ENVIRONMENT", environment), "starts.yaml"))
+
+
+@pytest.mark.parametrize(
+    "environment", ["netns", "bubblewrap", "docker, network: none", "podman, network: none", "podman, rootless: true"]
+)
+def test_commands_in_open_sites_where_the_host_can_enter_them(environment: str):
+    assert [cell.kind for cell in made("exec", environment).cells] == ["exec"]
+
+
+@pytest.mark.parametrize("environment", ["qemu", "lxc", "apptainer"])
+def test_commands_in_sites_that_the_host_cannot_enter(environment: str):
+    with raises_sentence(StudyError):
+        made("exec", environment)
+
+
+def test_commands_in_several_sites_at_a_time():
+    with raises_sentence(StudyError):
+        made("exec, sites: 2", "docker, network: none")
