@@ -3,19 +3,27 @@
 import hashlib
 import itertools
 import re
+from collections.abc import Sequence
 
 from weighbridge.facts.surroundings import about_surroundings
-from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
+from weighbridge.linux.confinement import SECCOMP_MODES, id_map, named, status_field
+from weighbridge.linux.folders import Mounted, mounted_at
 from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.facts import (
     APPARMOR,
+    BOUNDING_SET,
     CAPABILITIES,
     FIRST_PROCESS,
+    GROUP_MAP,
     KERNEL,
+    MOUNTS,
     NAMESPACES,
     NEW_PRIVILEGES,
     OPEN_FILES,
+    ROOT_MOUNT,
     SECCOMP,
+    SECCOMP_FILTERS,
+    USER_MAP,
 )
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
@@ -38,21 +46,36 @@ def about_site(site: Site) -> dict[str, str]:
         OPEN_FILES: str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
         **about_surroundings(site),
-        **_confinement(site),
+        **confinement_of(site),
     }
 
 
-def _confinement(site: Site) -> dict[str, str]:
-    """Return `weighbridge.model.facts.CONFINEMENT` from the launcher's files in the site's /proc."""
+def confinement_of(site: Site) -> dict[str, str]:
+    """Return how the kernel confines a site's programs, from the launcher's files in the site's /proc.
+
+    These are `weighbridge.model.facts.CONFINEMENT` with details. Unreadable facts are omitted.
+    """
     status = _line(site, "/proc/self/status")
+    mounts = mounted_at(_line(site, "/proc/self/mountinfo"))
     facts = {
         SECCOMP: SECCOMP_MODES.get(status_field(status, "Seccomp"), ""),
+        SECCOMP_FILTERS: status_field(status, "Seccomp_filters"),
         CAPABILITIES: named(status_field(status, "CapEff")),
+        BOUNDING_SET: named(status_field(status, "CapBnd")),
+        USER_MAP: id_map(_line(site, "/proc/self/uid_map")),
+        GROUP_MAP: id_map(_line(site, "/proc/self/gid_map")),
+        ROOT_MOUNT: _root_in(mounts),
+        MOUNTS: str(len(mounts) or ""),
         NEW_PRIVILEGES: {"0": "allowed", "1": "never"}.get(status_field(status, "NoNewPrivs"), ""),
         APPARMOR: _apparmor(site),
         NAMESPACES: _own_namespaces(site),
     }
     return {key: value for key, value in facts.items() if value}
+
+
+def _root_in(mounts: Sequence[Mounted]) -> str:
+    root = [f"{each.filesystem}{', read-only' if each.read_only else ''}" for each in mounts if each.at == "/"]
+    return root[-1] if root else ""
 
 
 def _apparmor(site: Site) -> str:

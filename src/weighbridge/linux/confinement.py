@@ -11,6 +11,8 @@ mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_rest
 """Capabilities, ordered by number (capability(7))."""
 SECCOMP_MODES = {"0": "off", "1": "strict", "2": "filter"}
 """The modes by the number in /proc/PID/status."""
+_EVERY_ID = 2**32 - 1
+_NUMBER = re.compile("[0-9]{1,10}")
 
 
 def status_field(status: str, name: str) -> str:
@@ -34,3 +36,20 @@ def lacking(capabilities: str) -> list[str]:
     """Return the names of the capabilities that are not in a set as in proc(5); empty for invalid text."""
     has = named(capabilities)
     return [] if has in ("", "all") else [name for name in _CAPABILITIES.split() if name not in has.split()]
+
+
+def id_map(text: str) -> str:
+    """Return the users or groups in a uid_map or gid_map (user_namespaces(7)), in words; "" for invalid text.
+
+    "as on the host" if all have their own numbers, else "0 is 1000", "0-9 are 100000-100009".
+    """
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if not lines or any(len(line) != 3 or not all(map(_NUMBER.fullmatch, line)) for line in lines):
+        return ""
+    ranges = [(int(inside), int(outside), int(count)) for inside, outside, count in lines]
+    if ranges == [(0, 0, _EVERY_ID)]:
+        return "as on the host"
+    return ", ".join(
+        f"{first} is {host}" if count == 1 else f"{first}-{first + count - 1} are {host}-{host + count - 1}"
+        for first, host, count in ranges
+    )

@@ -74,6 +74,9 @@ class Weighed:
     port: int | None = None
     """The only port on which the server can listen, or None if the command line sets the port."""
     inside: Sequence[str] = ()
+    """The names of the environments, by the names of ``--in`` or in ``wrappers``."""
+    wrappers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Command lines that start the program in environments of their own, by name."""
     hosts: Sequence[Mapping[str, Any]] = ()
     """The cluster nodes of the client and the server, as written in a study. Empty means this machine."""
     packages: Sequence[str] = ()
@@ -223,7 +226,7 @@ def written_out(value: Any) -> Any:
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
     traits, host = _traits(weighed), _baseline(weighed)
-    chosen = {name: environment_named(name, traits) for name in (host, *names)}
+    chosen = {name: _chosen(weighed, name, traits) for name in (host, *names)}
     for name in (each for each, environment in chosen.items() if environment is None):
         choices = weighed_in(traits)
         hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
@@ -234,6 +237,12 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     return {name: dict(environment or {}) for name, environment in chosen.items()}
 
 
+def _chosen(weighed: Weighed, name: str, traits: HostTraits) -> Mapping[str, Any] | None:
+    if (words := weighed.wrappers.get(name)) is not None:
+        return {"kind": "wrapper", "command": [*words]}
+    return environment_named(name, traits)
+
+
 def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """Return one environment twice: with the earlier version, and with the program."""
     packed = weighed.server is not None or earlier.userland is not None
@@ -242,7 +251,7 @@ def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, An
     if len(names) != 1:
         raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
     traits = _traits(weighed)
-    if (chosen := environment_named(names[0], traits)) is None:
+    if (chosen := _chosen(weighed, names[0], traits)) is None:
         raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], weighed_in(traits))}")
     written, own = _Braces(weighed), {}
     if earlier.command is not None:

@@ -23,7 +23,14 @@ from weighbridge.analysis.remarks.rules import (
     about_site,
 )
 from weighbridge.analysis.results import Remark, RemarkPlace
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, CONFINEMENT, HOST_DIFFERENCES, HostDifference
+from weighbridge.model.facts import (
+    ASKED_CONFINEMENT,
+    ASKED_FOR,
+    CONFINEMENT,
+    HOST_DIFFERENCES,
+    NOT_COVERED,
+    HostDifference,
+)
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.stored_study import StoredFile, is_weighed
 
@@ -99,9 +106,17 @@ class NotMetered(Confounder):
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotCovered(Confounder):
+    """A part of the common policy of sandboxes that an environment does not cover, and its behaviour instead."""
+
+    part: str
+    instead: str
+
+
 @about_site(10)
 def _not_honoured_or_metered(site: SiteFacts) -> Iterator[Remark]:
-    kinds = {"not honoured": NotHonoured, "not metered": NotMetered}
+    kinds = {"not honoured": NotHonoured, "not metered": NotMetered, NOT_COVERED: NotCovered}
     for key, value in site.facts.items():
         for prefix, kind in kinds.items():
             if key.startswith(prefix):

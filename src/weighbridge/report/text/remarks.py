@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from weighbridge.analysis.remarks.confounders import (
     HostsDiffer,
+    NotCovered,
     NotHonoured,
     NotMetered,
     OtherDurability,
@@ -462,6 +463,11 @@ def _(remark: NotHonoured) -> str:
     whole = remark.reason.startswith(remark.limit)  # as older runs have it
     why = remark.reason if whole else f"{remark.limit}: {remark.reason}"
     return f"{display_name(remark.environment)}: limit not applied: {why}"
+
+
+@words(NotCovered)
+def _(remark: NotCovered) -> str:
+    return f"{display_name(remark.environment)}: its policy differs ({remark.part}): {remark.instead}"
 
 
 @words(NotMetered)
