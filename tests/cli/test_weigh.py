@@ -71,6 +71,13 @@ def test_a_wrapper_is_a_list_of_words_and_no_shell_sees_it(tmp_path: Path):
     assert [*arms_of(saved(tmp_path, "--wrap", "box --", "--", "true"))] == ["box"]
 
 
+def test_starting_a_sandbox_is_weighed_too(tmp_path: Path):
+    kinds = {cell.workload: cell.kind for cell in saved(tmp_path, "--in", "landrun", "--", "true").cells}
+    assert kinds == {"command": "command", "entry": "boot"}
+    for words in (("--in", "netns"), ("--in", "landrun", "--against", "false")):
+        assert {cell.workload for cell in saved(tmp_path, *words, "--", "true").cells} == {"command"}
+
+
 @pytest.mark.parametrize("wrapper", ["", "box 'not closed"])
 def test_a_wrapper_that_is_no_command_line_is_refused(wrapper: str):
     done = CliRunner().invoke(app, ["weigh", "--wrap", wrapper, "--", "true"])

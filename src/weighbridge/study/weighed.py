@@ -10,7 +10,7 @@ from weighbridge.errors import StudyError
 from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
-from weighbridge.model.stored_study import WEIGHED
+from weighbridge.model.stored_study import ENTRY, WEIGHED
 from weighbridge.registry import bare_host_name, environment_named, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
@@ -40,6 +40,7 @@ _QUOTED = frozenset(" \t\n'\"\\")
 BEFORE, AFTER = "before", "after"
 """The names of the environments if a program is compared with an earlier version."""
 _COMMAND = "command"
+_WRAPPER = "wrapper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def study_text(weighed: Weighed) -> str:
         "companions": {name: written_out(each) for name, each in weighed.companions.items()},
         "baseline": next(iter(environments)),
         "environments": environments,
-        "workloads": {_COMMAND: _workload(weighed)},
+        "workloads": {_COMMAND: _workload(weighed), **_entry(weighed, environments)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
@@ -239,7 +240,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
 
 def _chosen(weighed: Weighed, name: str, traits: HostTraits) -> Mapping[str, Any] | None:
     if (words := weighed.wrappers.get(name)) is not None:
-        return {"kind": "wrapper", "command": [*words]}
+        return {"kind": _WRAPPER, "command": [*words]}
     return environment_named(name, traits)
 
 
@@ -305,6 +306,12 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
         {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
     )
     return workload | dict(weighed.further)
+
+
+def _entry(weighed: Weighed, environments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the workload that starts a trivial command, if a program is weighed in a sandbox: a second cost."""
+    sandboxed = any(entry["kind"] == _WRAPPER for entry in environments.values())
+    return {ENTRY: {"kind": "boot"}} if sandboxed and weighed.server is None and weighed.earlier is None else {}
 
 
 def _repetitions(weighed: Weighed) -> dict[str, Any]:

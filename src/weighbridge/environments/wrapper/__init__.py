@@ -28,6 +28,7 @@ from weighbridge.model.spelling import nearest
 LAUNCHER, SETTINGS = "/run/weighbridge-launcher", "/run/weighbridge-settings"
 """The places of launcher/source/site.h, which every site of a wrapper has."""
 _MEMORY, _HOME = "/tmp", "/run"  # noqa: S108 - of the site
+_ONLY_ROOT = ("a user's sites are in a user namespace, where a setuid program has no rights", "run as root")
 _TRY_S = 30.0
 _VERSION = re.compile(r"\d+\.\d[\w.+-]*")
 _IN_MEMORY = f"""mount -t tmpfs try {_HOME} && mount -t tmpfs try {_MEMORY} && printf %s "$1" > {SETTINGS} || exit
@@ -135,14 +136,16 @@ class Wrapper(Environment):
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         """Return whether the wrapper's programs are installed, and whether a preset starts a shell."""
-        if options is None:
-            return Readiness(True)
+        if options is None or (needs is not None and not needs.of_this_machine):
+            return Readiness(True)  # the root filesystem contains the wrapper: open() checks this
         if options.preset is None:
             program = options.command[0]
-            here = "{" in program or (needs is not None and not needs.of_this_machine) or which(program) is not None
-            why = f"the program '{program}' is not installed"
-            return Readiness(here, *(() if here else (why, install_here([program]))))
+            if "{" in program or which(program) is not None:
+                return Readiness(True)
+            return Readiness(False, f"the program '{program}' is not installed", install_here([program]))
         chosen = preset(options.preset)
+        if chosen.only_root and os.geteuid() != 0:
+            return Readiness(False, *_ONLY_ROOT)
         if missing := [program for program in chosen.programs if which(program) is None]:
             programs = " and ".join(f"'{program}'" for program in missing)
             several = len(missing) > 1

@@ -106,6 +106,9 @@ class Preset(_Data):
         Mapping[str, Switch], Field(description="Mechanisms that it can leave out, by their names in `explain`")
     ] = Field(default_factory=dict)
     version: Annotated[_Words, Field(description="The command that prints its version, if it has one")] = ()
+    only_root: Annotated[
+        bool, Field(description="Whether it is a setuid program, which cannot work in a user's namespace")
+    ] = False
     unverified: Annotated[str, Field(description="The part that was never tested, if any")] = ""
 
     @model_validator(mode="after")

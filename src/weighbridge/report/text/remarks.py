@@ -24,6 +24,7 @@ from weighbridge.analysis.remarks.cost import (
     Unproven,
     WithinNoise,
 )
+from weighbridge.analysis.remarks.entry import EntryAndSteady
 from weighbridge.analysis.remarks.flags import FlaggedTrials, ProgramErrors
 from weighbridge.analysis.remarks.hypervisors import Emulated, EmulatedCost, Nested, Unverified
 from weighbridge.analysis.remarks.meters import FewReadings, GuestTicks, InterruptTimeApart, Unresolved
@@ -261,6 +262,16 @@ def _(remark: Stalls) -> str:
     return (
         f"a few {what} the average cost to {percent_interval(mean)}; a typical trial pays {percent_interval(typical)}"
     )
+
+
+@words(EntryAndSteady, "the cost of starting a command in a sandbox, and the cost of the running program")
+def _(remark: EntryAndSteady) -> str:
+    entry, steady = (
+        f"{quantity(abs(each), 's')} {'longer' if each >= 0 else 'less'}"
+        for each in (remark.entry_s, remark.steady_s)
+    )
+    name = display_name(remark.environment)
+    return f"{name}: starting a command takes {entry} (entry, once per start); running it takes {steady} (steady)"
 
 
 # -- about the values and trials of one environment ------------------------------------------------
