@@ -22,7 +22,7 @@ sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 from weighbridge import errors, registry  # noqa: E402
 from weighbridge.cli.commands.studies import SchemaDocument  # noqa: E402
 from weighbridge.cli.schema import schema_of  # noqa: E402
-from weighbridge.environments.wrapper.preset import Part, Preset, Switch, preset  # noqa: E402
+from weighbridge.environments.wrapper.preset import Preset, PresetNetwork, PresetSwitch, preset  # noqa: E402
 from weighbridge.environments.wrapper.preset import names as preset_names  # noqa: E402
 from weighbridge.features.fleets.machine_provider import MachineProvider  # noqa: E402
 from weighbridge.features.fleets.providers import providers as machine_providers  # noqa: E402
@@ -256,7 +256,7 @@ def presets() -> str:
 
 def preset_keys(model: str) -> str:
     """Return the keys of a preset's file, or of one of its parts."""
-    models = {each.__name__: each for each in (Preset, Part, Switch)}
+    models = {each.__name__: each for each in (Preset, PresetNetwork, PresetSwitch)}
     return _keys(models[model].model_json_schema(), without=())
 
 

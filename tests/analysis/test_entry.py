@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from sentences import assert_sentence
 from weighbridge.analysis.remarks.entry import EntryAndSteady, _entry_and_steady
 from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.level import NO_LEVEL
-from weighbridge.report.text.remarks import remark_text
 
 COMMAND, ENTRY = CellId("command", NO_LEVEL), CellId("entry", NO_LEVEL)
 
@@ -46,8 +44,6 @@ def remarks(
 def test_both_costs_are_differences_of_medians():
     (remark,) = remarks()
     assert remark == EntryAndSteady("srt", pytest.approx(0.7), pytest.approx(0.05))
-    assert_sentence(remark_text(remark))
-    assert_sentence(remark_text(EntryAndSteady("srt", -0.001, -0.25)))
 
 
 @pytest.mark.parametrize(

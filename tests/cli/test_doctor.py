@@ -59,7 +59,7 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
         *(row["name"] for row in found["machine"])
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
-    assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
+    assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "sandboxes"
 
 
 def test_a_cluster_has_rows_of_its_own(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):

@@ -60,13 +60,13 @@ version: [sandbox, --version]
 """
 
 
-def request_of(userland: Userland = OWN, role: str = "solo") -> SiteRequest:
+def request_of(userland: Userland = OWN) -> SiteRequest:
     nowhere = Path("/nonexistent")
     return SiteRequest(
         RunContext(RUN, nowhere, nowhere, ExitStack()),
         LocalHost(RUN),
         SafeName("1-site"),
-        role,
+        "server",
         userland,
         Limits(),
         environment="box",

@@ -22,11 +22,15 @@ from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
+from weighbridge.runner.run import run_study
+from weighbridge.study.loader import load
 from weighbridge.userland.sources.host import PLUGIN as HOST_PROGRAMS
 
 from .conftest import open_run
 from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
+from .test_unprivileged import as_user, home, user  # noqa: F401 - fixtures
+from .weighing import Silent, facts, trials
 
 RUN, OTHER = "5a5a5a5a5a5a", "5c5c5c5c5c5c"
 MIB = 2**20
@@ -39,11 +43,11 @@ def lacking(name: str) -> str:
     return "" if state.ready else f"{state.detail}: {state.remedy}"
 
 
-def request_of(run: RunContext, folder: Path, name: str, role: str = "solo") -> SiteRequest:
+def request_of(run: RunContext, folder: Path, name: str) -> SiteRequest:
     userland = HOST_PROGRAMS.existing(HOST_PROGRAMS.options(folder=str(folder)))
     host: Any = LocalHost(run.id)
     safe: Any = name
-    return SiteRequest(run, host, safe, role, userland, LIMITS, environment=name)
+    return SiteRequest(run, host, safe, "server", userland, LIMITS, environment=name)
 
 
 def open_site(run: RunContext, request: SiteRequest, **options: Any) -> Any:
@@ -214,3 +218,45 @@ def test_what_a_killed_run_leaves_is_found_and_removed(name: str, tmp_path: Path
     clean.sweep(OTHER)
     state.forget(OTHER)
     assert not [leftover for leftover in clean.find().left if leftover.run == OTHER]
+
+
+STUDY = """
+study: sandboxes
+question: What does a sandbox cost?
+baseline: native
+aa: false
+userland: host
+environments:
+  native: {kind: native}
+  closed: {kind: wrapper, preset: unshare}
+  own: {kind: wrapper, command: [setpriv, --no-new-privs, --]}
+workloads:
+  dd: {kind: command, run: dd if=/dev/zero of=/dev/null bs=1 count=1000}
+  entry: {kind: boot, duration: 0}
+repetitions: {rounds: 1}
+"""
+
+
+def test_a_study(tmp_path: Path, machine: Machine):
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY)
+    run_study(load(str(path)), tmp_path / "run", Silent(), lambda _: None)
+    rows = trials(tmp_path / "run")
+    assert {row["outcome"] for row in rows} == {"ok"} and len(rows) == 6, [row["message"] for row in rows]
+    told = facts(tmp_path / "run")
+    assert told["closed/server", OUTSIDE_CONNECTIONS].startswith("refused")
+    assert told["closed/server", "not covered: write"] and told["own/server", "new privileges"] == "never"
+
+
+def test_a_user_weighs_a_program(machine: Machine, user: Path):  # noqa: F811
+    (user / "note").write_text("mine")
+    os.chown(user / "note", 54321, 54321)
+    program = ("sh", "-c", "cat note; id -u; echo > new")
+    done = as_user(user, "weigh", "--in", "unshare", "--rounds", "1", "--out", user / "run", "--", *program)
+    assert done.code in (0, 4), done
+    rows = trials(user / "run")
+    assert {(row["environment"], row["outcome"]) for row in rows} == {
+        (name, "ok") for name in ("native", "unshare", "native-again")
+    }, done
+    told = facts(user / "run")
+    assert told["unshare/server", "users of the site"] == "0 is 54321" and not (user / "new").exists()

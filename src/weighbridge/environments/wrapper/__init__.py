@@ -167,7 +167,7 @@ class Wrapper(Environment):
             raise Unavailable(f"{request.title}: {why}. Use docker or podman")
         places = places_of(request)
         chosen = preset(options.preset) if options.preset else None
-        network = chosen.chosen(options.network, networked=request.role != "solo") if chosen else options.network
+        network = chosen.chosen(options.network, networked=request.networked) if chosen else options.network
         without = frozenset(options.omit)
         words = chosen.words(network, without, places) if chosen else tuple(map(places.filled, options.command))
         settings = chosen.settings(network, places) if chosen else ""

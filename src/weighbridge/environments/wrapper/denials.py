@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from weighbridge.environments.wrapper.preset import Denial, Network, Places, Preset
-from weighbridge.facts.site import confinement_of
 from weighbridge.launcher import build
+from weighbridge.linux.confinement import confinement_of
 from weighbridge.model.command import Command
 from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES
 from weighbridge.model.host import Host, RunContext

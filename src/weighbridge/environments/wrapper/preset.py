@@ -48,7 +48,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
 
-class Part(_Data):
+class PresetNetwork(_Data):
     """One of the networks of a preset."""
 
     options: Annotated[_Words, Field(description="Words that stand for `{network}` in the command")] = ()
@@ -59,7 +59,7 @@ class Part(_Data):
     confines: Annotated[_Claims, Field(description="As in a preset, with this network")] = Field(default_factory=dict)
 
 
-class Switch(_Data):
+class PresetSwitch(_Data):
     """A mechanism that a preset can leave out, for ``explain``."""
 
     on: Annotated[_Words, Field(description="Words for the mechanism's name in the command, while it is on")] = ()
@@ -85,7 +85,8 @@ class Preset(_Data):
         _Words, Field(min_length=1, description="The command line, up to the program that the wrapper starts")
     ]
     network: Annotated[
-        Mapping[Network, Part], Field(min_length=1, description="The networks that it can give: `none`, `host`")
+        Mapping[Network, PresetNetwork],
+        Field(min_length=1, description="The networks that it can give: `none`, `host`"),
     ]
     confines: Annotated[
         _Claims,
@@ -103,7 +104,7 @@ class Preset(_Data):
         Field(description="Parts of the policy that it does not cover, each with what it allows or refuses instead"),
     ] = Field(default_factory=dict)
     switches: Annotated[
-        Mapping[str, Switch], Field(description="Mechanisms that it can leave out, by their names in `explain`")
+        Mapping[str, PresetSwitch], Field(description="Mechanisms that it can leave out, by their names in `explain`")
     ] = Field(default_factory=dict)
     version: Annotated[_Words, Field(description="The command that prints its version, if it has one")] = ()
     only_root: Annotated[
