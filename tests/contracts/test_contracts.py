@@ -194,6 +194,7 @@ SUBJECTS = [
     ),
     _subject("wrapper", {"preset": "landrun"}),
     _subject("wrapper", {"preset": "nsjail"}),
+    _subject("wrapper", {"preset": "sandlock"}),
 ]
 """Environments that have every mechanism, as studies write them."""
 

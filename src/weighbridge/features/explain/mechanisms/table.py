@@ -574,6 +574,17 @@ PLUGINS = (
         proof=Proof(fact="virtual CPUs"),
         switch_off=set_options({"pin": None}),
     ),
+    # The supervisor decides about some system calls: the program waits until another process has answered.
+    DeclaredMechanism(
+        kind="sandbox-supervisor",
+        title="supervisor of system calls (seccomp user notification)",
+        summary="a sandbox's supervisor, a process that decides about some system calls of the program",
+        switched="supervisor → rules and a filter alone",
+        remedy="sandlock --no-supervisor, if no limit or address rule needs it",
+        source="seccomp_unotify(2); multikernel/sandlock",
+        counters=(ALL_CPU, SWITCHES),
+        switch_off=switches.without_part("sandbox-supervisor"),
+    ),
     # Each system call runs a BPF program first. Some kernels also hold back speculative stores under seccomp.
     DeclaredMechanism(
         kind="seccomp",
