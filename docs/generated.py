@@ -22,6 +22,8 @@ sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 from weighbridge import errors, registry  # noqa: E402
 from weighbridge.cli.commands.studies import SchemaDocument  # noqa: E402
 from weighbridge.cli.schema import schema_of  # noqa: E402
+from weighbridge.environments.wrapper.preset import Preset, PresetNetwork, PresetSwitch, preset  # noqa: E402
+from weighbridge.environments.wrapper.preset import names as preset_names  # noqa: E402
 from weighbridge.features.fleets.machine_provider import MachineProvider  # noqa: E402
 from weighbridge.features.fleets.providers import providers as machine_providers  # noqa: E402
 from weighbridge.model.adapter import Adapter  # noqa: E402
@@ -240,6 +242,22 @@ def summaries(section: str) -> str:
     """Return the kinds of a section, a row each."""
     rows = [(f"[{code(kind)}](#{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
     return table(("kind", "description"), rows)
+
+
+def presets() -> str:
+    """Return the presets of wrappers: their means, their switches, and their differences from the policy."""
+    rows = []
+    for name in preset_names():
+        one = preset(name)
+        lacks = "; ".join(f"{part}: {instead}" for part, instead in one.lacks.items())
+        rows.append((code(name), one.summary, ", ".join(map(code, one.switches)), lacks))
+    return table(("preset", "confines with", "can leave out", "differs from the policy"), rows)
+
+
+def preset_keys(model: str) -> str:
+    """Return the keys of a preset's file, or of one of its parts."""
+    models = {each.__name__: each for each in (Preset, PresetNetwork, PresetSwitch)}
+    return _keys(models[model].model_json_schema(), without=())
 
 
 def _schema_of(section: str, kind: str, plugin: Plugin) -> Schema:
@@ -720,7 +738,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
     "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
-    "exit-codes": exit_codes,
+    "exit-codes": exit_codes, "presets": presets, "preset-keys": preset_keys,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 

@@ -125,7 +125,8 @@ need_file libc.a "$root"/usr/lib64/libc.a "$root"/usr/lib/libc.a "$root"/usr/lib
 need_file debian-archive-keyring.gpg "$root"/usr/share/keyrings/debian-archive-keyring.*
 if [ "$extra" = dev ]; then
     for program in mkfs.ext4 mkfs.xfs mkfs.btrfs losetup depmod sshd sudo podman netavark runc crun slirp4netns \
-        pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn bwrap nbdkit \
+        pasta newuidmap sar docker-compose jq chromium prometheus-node-exporter prometheus lxc-start systemd-nspawn bwrap firejail \
+        proot rg socat nbdkit \
         xorriso prometheus-process-exporter zsh fish groff redis-server; do
         need "$program"
     done

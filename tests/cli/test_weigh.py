@@ -52,6 +52,39 @@ def saved(tmp_path: Path, *words: str):
     return load(str(file))
 
 
+def arms_of(study: Study) -> dict[str, Any]:
+    return {arm.name: arm for arm in study.arms if arm.name not in ("native", "native-again")}
+
+
+def test_a_preset_and_a_kind_are_names_alike(tmp_path: Path):
+    arms = arms_of(saved(tmp_path, "--in", "landrun,bubblewrap", "--", "true"))
+    assert [*arms] == ["landrun", "bubblewrap"]
+    assert (arms["landrun"].kind, arms["landrun"].options.preset) == ("wrapper", "landrun")
+
+
+def test_a_wrapper_is_a_list_of_words_and_no_shell_sees_it(tmp_path: Path):
+    wrappers = ("firejail --name='a b' $HOME --", "/opt/box/run --", "run")
+    words = ("--in", "netns", *(word for wrapper in wrappers for word in ("--wrap", wrapper)))
+    arms = arms_of(saved(tmp_path, *words, "--", "true"))
+    assert [*arms] == ["netns", "wrap-firejail", "run", "run-2"]
+    assert arms["wrap-firejail"].options.command == ("firejail", "--name=a b", "$HOME", "--")
+    assert [*arms_of(saved(tmp_path, "--wrap", "box --", "--", "true"))] == ["box"]
+
+
+def test_starting_a_sandbox_is_weighed_too(tmp_path: Path):
+    kinds = {cell.workload: cell.kind for cell in saved(tmp_path, "--in", "landrun", "--", "true").cells}
+    assert kinds == {"command": "command", "entry": "boot"}
+    for words in (("--in", "netns"), ("--in", "landrun", "--against", "false")):
+        assert {cell.workload for cell in saved(tmp_path, *words, "--", "true").cells} == {"command"}
+
+
+@pytest.mark.parametrize("wrapper", ["", "box 'not closed"])
+def test_a_wrapper_that_is_no_command_line_is_refused(wrapper: str):
+    done = CliRunner().invoke(app, ["weigh", "--wrap", wrapper, "--", "true"])
+    assert done.exit_code == 2
+    assert_sentence(done.output.strip())
+
+
 def test_what_dev_shm_holds_can_be_said(tmp_path: Path):
     assert {arm.shm_size for arm in saved(tmp_path, "--shm-size", "256MiB", "--in", "docker", "--", "true").arms} == {
         2**28

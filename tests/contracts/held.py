@@ -133,9 +133,10 @@ def says_what_it_leaves(plugin: Plugin, folder: Path) -> None:
     _has_made_nothing(plugin, folder, "cleanup", "change nothing where they are looked for")
 
 
-def holds_as_environment(environment: Environment) -> None:
+def holds_as_environment(environment: Environment, needed: Mapping[str, Any]) -> None:
+    """``needed``: the options without which none can be made."""
     _fits_storage(environment)
-    options = environment.options()
+    options = environment.options.model_validate(needed)
     read = environment.options.model_validate_json(options.model_dump_json())
     must(environment, read == options, "options", f"be equal when read back from their JSON ({options!r})", read)
     before = options.model_copy(deep=True)

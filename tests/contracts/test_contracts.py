@@ -27,6 +27,7 @@ from weighbridge.userland.sources.image import ImageOptions
 from . import held, held_adapter, held_workload
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
+    "environment wrapper": {"preset": "landrun"},
     "host guest": {"kind": "guest"},
     "host kubernetes": {"kind": "kubernetes"},
     "host slurm": {"kind": "slurm"},
@@ -95,12 +96,13 @@ def test_clean_and_the_agent_walk_what_every_plug_in_leaves() -> None:
 
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_an_environment(environment: Environment) -> None:
-    held.holds_as_environment(environment)
+    held.holds_as_environment(environment, NEEDED.get(f"environment {environment.kind}", {}))
 
 
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_our_environments_have_a_network_unless_told_otherwise(environment: Environment) -> None:
-    assert not environment.check(environment.options(), Needs(network=True))
+    options = environment.options.model_validate(NEEDED.get(f"environment {environment.kind}", {}))
+    assert not environment.check(options, Needs(network=True))
 
 
 @pytest.mark.parametrize("workload", registry.workloads().values(), ids=registry.workloads())
@@ -190,6 +192,9 @@ SUBJECTS = [
         },
         shm_size=2**23,
     ),
+    _subject("wrapper", {"preset": "landrun"}),
+    _subject("wrapper", {"preset": "nsjail"}),
+    _subject("wrapper", {"preset": "sandlock"}),
 ]
 """Environments that have every mechanism, as studies write them."""
 

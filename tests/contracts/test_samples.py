@@ -61,7 +61,7 @@ baseline: native
 environments:
   native: {kind: native, storage: {kind: memory, size: 64MiB}}
   disk: {kind: native}
-  alone: {kind: unshare, storage: memory}
+  alone: {kind: unshared, storage: memory}
   guest: {kind: emulator, hardware: true}
 inside: [server, client]
 workloads:
@@ -106,14 +106,14 @@ def study() -> Study:
 
 def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
     every = held.every_plugin()
-    kinds = ("unshare", "uts", "emulator")
+    kinds = ("unshared", "uts", "emulator")
     for name in (*(f"environment {kind}" for kind in kinds), "host nice", "storage memory", "workload script",
                  "adapter tally"):  # fmt: skip
         held.describes_itself(every[name])
         held.names_its_programs(every[name])
         held.has_strict_options(every[name], {})
     for kind in kinds:
-        held.holds_as_environment(registry.environments()[kind])
+        held.holds_as_environment(registry.environments()[kind], {})
         held.says_what_it_leaves(registry.environments()[kind], tmp_path)
     held.holds_as_storage(registry.storage()["memory"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
@@ -138,7 +138,7 @@ def test_plan_and_doctor_know_them() -> None:
     found = examine()
     assert {"nice", "testbed"} <= {row["name"] for row in found["hosts"]}
     assert "memory" in {row["name"] for row in found["storage"]}
-    assert "unshare" in {row["name"] for row in found["environments"]}
+    assert "unshared" in {row["name"] for row in found["environments"]}
 
 
 def test_what_is_unverified_on_real_hardware_is_said_everywhere(
@@ -249,7 +249,7 @@ def test_each_role_gets_its_files_before_anything_starts() -> None:
 
 
 def test_what_a_plug_in_lacks_is_told_with_its_name() -> None:
-    unshare = type(registry.environments()["unshare"])
+    unshare = type(registry.environments()["unshared"])
     nameless = type("Nameless", (unshare,), {})()
     try:
         summary = unshare.summary

@@ -24,4 +24,5 @@ def test_native_sites_are_confined_as_whoever_measures():
 @pytest.mark.parametrize("kind", sorted(registry.environments()))
 def test_every_kind_tells_facts_that_sites_have(kind: str):
     plugin = registry.environments()[kind]
-    assert {*plugin.confinement(plugin.options())} <= {*CONFINEMENT}
+    options = plugin.options.model_validate({"preset": "landrun"} if kind == "wrapper" else {})
+    assert {*plugin.confinement(options)} <= {*CONFINEMENT}

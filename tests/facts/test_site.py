@@ -3,11 +3,24 @@
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weighbridge.facts.site import about_site
+from weighbridge.linux.confinement import id_map
 from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.facts import CONFINEMENT, IO_URING, KERNEL, OPEN_FILES
+from weighbridge.model.facts import (
+    BOUNDING_SET,
+    CONFINEMENT,
+    IO_URING,
+    KERNEL,
+    MOUNTS,
+    OPEN_FILES,
+    ROOT_MOUNT,
+    SECCOMP_FILTERS,
+    USER_MAP,
+)
 
 
 def site(**files: bytes) -> SimpleNamespace:
@@ -70,6 +83,42 @@ def test_how_it_is_confined_is_what_its_own_proc_tells():
     assert (facts["AppArmor profile"], facts["namespaces"]) == ("docker-default (enforce)", "mnt pid")
     bare = about_site(confined(status=STATUS % (b"000001ffffffffff", b"0", b"0"), current=b"unconfined\0"))
     assert [bare[key] for key in CONFINEMENT] == ["off", "all", "allowed", "unconfined", "none"]
+
+
+MOUNTINFO = b"""42 41 254:0 / / rw,relatime - ext4 /dev/vda rw
+50 42 254:0 / / ro,nosuid,relatime - overlay weighbridge rw
+51 50 0:23 / /run\\040x rw - tmpfs tmpfs rw
+52 50 0:24"""
+
+
+def test_the_details_of_the_confinement_are_facts():
+    status = STATUS % (b"0", b"1", b"2") + b"Seccomp_filters:\t3\n"
+    facts = about_site(confined(status=status, mountinfo=MOUNTINFO, uid_map=b"         0       1000          1\n"))
+    assert (facts[SECCOMP_FILTERS], facts[USER_MAP]) == ("3", "0 is 1000") and "net_raw" in facts[BOUNDING_SET]
+    assert (facts[ROOT_MOUNT], facts[MOUNTS]) == ("overlay, read-only", "3")
+    none = about_site(confined(status=b"", mountinfo=b"", uid_map=b"0 0"))
+    assert not {SECCOMP_FILTERS, USER_MAP, BOUNDING_SET, ROOT_MOUNT, MOUNTS} & {*none}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("         0          0 4294967295\n", "as on the host"),
+        ("0 1000 1\n", "0 is 1000"),
+        ("0 1000 1\n1 100000 65536\n", "0 is 1000, 1-65536 are 100000-165535"),
+        ("0 0", ""),
+        ("a b c", ""),
+        ("", ""),
+        ("0 0 \u0661", ""),
+    ],
+)
+def test_a_map_of_users_in_words(text: str, words: str):
+    assert id_map(text) == words
+
+
+@given(st.text(max_size=100))
+def test_any_text_is_a_map_or_none(text: str):
+    assert "\n" not in id_map(text)
 
 
 def test_namespaces_that_its_host_does_not_tell_are_not_called_its_own():

@@ -31,7 +31,7 @@ IN_STORAGE_TESTS = {"pgbench", "fio", "metadata", "bonnie", "sqlite"}
 NOT_IN_IMAGES = {"agent-session", *IN_STORAGE_TESTS}
 """Workloads whose packages the images of the tests lack; agent-session is measured with this machine's programs."""
 ELSEWHERE = {"exec", "burst", "mysql-oltp", "nginx-wrk", "nginx-vegeta", "linpack", *NOT_IN_IMAGES}
-"""Workloads with real tests of their own: in every environment they, or their packages, would take minutes, or not every environment can have them."""
+"""Workloads with real tests of their own: not every environment can have them, or they would take minutes."""
 
 
 class Silent:

@@ -8,8 +8,9 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge.analysis.remarks import kinds
-from weighbridge.analysis.remarks.confounders import Confounder, IoUringRefused
+from weighbridge.analysis.remarks.confounders import Confounder, IoUringRefused, NotCovered
 from weighbridge.analysis.remarks.cost import TargetMissed
+from weighbridge.analysis.remarks.entry import EntryAndSteady
 from weighbridge.analysis.remarks.flags import FigureRange, FlaggedTrials
 from weighbridge.analysis.remarks.rules import Rules
 from weighbridge.analysis.remarks.trials import Outliers
@@ -49,6 +50,12 @@ def test_a_remark_for_machines_has_its_figures():
     assert found["figures"] == [{"name": "share", "low": 0.02, "high": 0.05}]
     assert found["text"] == remark_text(flagged)
     assert remark_json(TargetMissed(0.02, math.inf, 3, None))["half_width"] is None
+
+
+def test_both_costs_of_a_sandbox_are_in_words():
+    assert_sentence(remark_text(EntryAndSteady("srt", 0.7, 0.05)))
+    assert_sentence(remark_text(EntryAndSteady("srt", -0.001, -0.25)))
+    assert_sentence(remark_text(NotCovered("landrun", "network", "UDP passes")))
 
 
 def test_no_field_hides_the_code_or_the_words():

@@ -23,7 +23,16 @@ UNVERIFIED = "untested on real hardware"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
 _TITLES = {"userlands": "root filesystems"}
 """The headings of sections and groups that the screen shows by another name than the JSON."""
-_GROUPS = ("machine", "engines", "userlands", "load generators", "virtual machines", "storage", "network")
+_GROUPS = (
+    "machine",
+    "engines",
+    "sandboxes",
+    "userlands",
+    "load generators",
+    "virtual machines",
+    "storage",
+    "network",
+)
 """The groups, ordered by the help of their missing parts to a newcomer."""
 _LABEL = 18
 """The width of the column with the names of the groups."""

@@ -1,5 +1,6 @@
 """`weighbridge weigh`: a study made from a command line."""
 
+import itertools
 import json
 import os
 import re
@@ -88,9 +89,10 @@ def weigh(options: WeighOptions) -> None:
         environments = environments or [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
     elif not what.shell and save is None:
         _require_programs(commands, _variables(what.env))
-    if not environments and what.against is None:
+    wrappers = _wrappers(options.where.wrap, environments)
+    if not environments and not wrappers and what.against is None:
         environments = [*_default_inside(program, save=save is not None)]
-    weighed = _weighed(options, program, environments)
+    weighed = _weighed(options, program, [*environments, *wrappers], wrappers)
     if save is None:
         living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     study = _checked_study(weighed, _given(options))
@@ -167,12 +169,18 @@ def _further(options: WeighOptions) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _weighed(options: WeighOptions, program: Mapping[str, Any], environments: Sequence[str]) -> Weighed:
+def _weighed(
+    options: WeighOptions,
+    program: Mapping[str, Any],
+    environments: Sequence[str],
+    wrappers: Mapping[str, Sequence[str]],
+) -> Weighed:
     what, measurement, limits, length = options.what, options.measurement, options.limits, options.length
     resources = {"cpus": limits.cpus, "memory": limits.memory}
     return Weighed(
         **program,
         inside=environments,
+        wrappers=wrappers,
         shell=what.shell,
         parameters=dict(_parameter(each) for each in what.parameters),
         metrics=dict(_metric(each) for each in measurement.metrics),
@@ -299,6 +307,23 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
         else:  # a variable of a Compose file can have this name
             variables[name] = reference(keep_as(SecretName(name), value, secret_name("env", name)))
     return variables
+
+
+def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[str]]:
+    """Return the words of each ``--wrap`` by a name that nothing else has, made of its program."""
+    wrappers: dict[str, list[str]] = {}
+    for option in options:
+        try:
+            words = shlex.split(option)
+        except ValueError as error:
+            fail(f"--wrap {shlex.quote(option)}: {error}", WRONG_COMMAND_LINE)
+        if not words:
+            fail("--wrap: name a program and its options", WRONG_COMMAND_LINE)
+        program = re.sub(r"[^A-Za-z0-9_.-]+", "", words[0].rpartition("/")[2])[:30]
+        name = f"wrap-{program}" if not program[:1].isalpha() or registry.environment_named(program) else program
+        numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+        wrappers[next(each for each in numbered if each not in (*wrappers, *taken))] = words
+    return wrappers
 
 
 def _parameter(option: str) -> tuple[str, list[str]]:

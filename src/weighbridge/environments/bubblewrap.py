@@ -42,6 +42,7 @@ class Bubblewrap(Environment):
     """A sandbox of namespaces alone: no image, no engine, no filter of system calls."""
 
     kind = "bubblewrap"
+    group = "sandboxes"
     summary = "bubblewrap (bwrap), the sandbox of Flatpak and many AI agents, on the host's network or a separate one"
     options = BubblewrapOptions
     limited_by_host = True

@@ -103,7 +103,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
     """
 
     def command(parts: SitePaths) -> tuple[str, ...]:
-        return _launcher_command(request, parts, own_network=own_network)
+        return launcher_command(request, parts, own_network=own_network)
 
     with started(request, command) as running:
         site = ChrootSite(request, running, own_network=own_network)
@@ -147,7 +147,7 @@ def started(request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]
         yield StartedProgram(launcher, process, group, refused)
 
 
-def _launcher_command(request: SiteRequest, parts: SitePaths, *, own_network: bool) -> tuple[str, ...]:
+def launcher_command(request: SiteRequest, parts: SitePaths, *, own_network: bool = False) -> tuple[str, ...]:
     """Return the command of the launcher, in the control group and in its own namespaces, which end with it.
 
     The root is read-only, because the programs use the same bits everywhere.

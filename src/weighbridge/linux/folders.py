@@ -49,10 +49,11 @@ _UNMOUNT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A mounted file system: its mount point and its type (``ext4``)."""
+    """A mounted file system: its mount point, its type (``ext4``), and whether nothing can be written to it here."""
 
     at: str
     filesystem: str
+    read_only: bool = False
 
 
 def mounted_at(mountinfo: str) -> list[Mounted]:
@@ -62,7 +63,8 @@ def mounted_at(mountinfo: str) -> list[Mounted]:
         fields, _, rest = line.partition(" - ")
         if fields.count(" ") > 4:
             point = re.sub(r"\\([0-7]{3})", lambda escape: chr(int(escape[1], 8)), fields.split(" ")[4])
-            mounts.append(Mounted(point, rest.split(" ")[0]))
+            restrictions = fields.split(" ")[5].split(",")
+            mounts.append(Mounted(point, rest.split(" ")[0], "ro" in restrictions))
     return mounts
 
 

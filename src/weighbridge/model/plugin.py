@@ -22,7 +22,7 @@ class Readiness:
     caveat: str = ""
 
 
-Group = Literal["", "engines", "userlands", "virtual machines", "load generators", "storage", "network"]
+Group = Literal["", "engines", "sandboxes", "userlands", "virtual machines", "load generators", "storage", "network"]
 """A line of `doctor`; "" for no line."""
 Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
 """How much acknowledged data is on the disk: all of it, an unknown part, most of it, or none (only in memory)."""

@@ -124,6 +124,8 @@ class SiteRequest:
     """The limits. Honour each one, or add a fact ``not honoured: ...``."""
     ports: tuple[PublishedPort, ...] = ()
     """The ports to publish."""
+    networked: bool = False
+    """Whether a workload of the study has a client and a server."""
     environment: str = ""
     """The name of the environment in the study, the same for server and client."""
     storage: SiteStorage | None = None

@@ -22,6 +22,9 @@ VERSION = 1
 WEIGHED = "weigh"
 """The beginning of the name of a study that ``weigh`` made from a command line."""
 
+ENTRY = "entry"
+"""The workload of such a study that starts a trivial command in each sandbox."""
+
 
 def is_weighed(study: str) -> bool:
     """Return whether ``weigh`` made the study of this name."""

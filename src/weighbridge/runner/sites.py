@@ -366,6 +366,7 @@ class Sites:
             userland=self.userlands.of(role, place),
             limits=limits_of(self.study.resources_of(place), role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
+            networked=any(registry.workloads()[cell.kind].transports(cell.options) for cell in self.study.cells),
             environment=place,
             separate_hosts=self._host("server") is not self._host("client", client),
             storage=storage,

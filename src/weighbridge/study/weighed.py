@@ -10,7 +10,7 @@ from weighbridge.errors import StudyError
 from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
-from weighbridge.model.stored_study import WEIGHED
+from weighbridge.model.stored_study import ENTRY, WEIGHED
 from weighbridge.registry import bare_host_name, environment_named, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
@@ -40,6 +40,7 @@ _QUOTED = frozenset(" \t\n'\"\\")
 BEFORE, AFTER = "before", "after"
 """The names of the environments if a program is compared with an earlier version."""
 _COMMAND = "command"
+_WRAPPER = "wrapper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ class Weighed:
     port: int | None = None
     """The only port on which the server can listen, or None if the command line sets the port."""
     inside: Sequence[str] = ()
+    """The names of the environments, by the names of ``--in`` or in ``wrappers``."""
+    wrappers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Command lines that start the program in environments of their own, by name."""
     hosts: Sequence[Mapping[str, Any]] = ()
     """The cluster nodes of the client and the server, as written in a study. Empty means this machine."""
     packages: Sequence[str] = ()
@@ -135,7 +139,7 @@ def study_text(weighed: Weighed) -> str:
         "companions": {name: written_out(each) for name, each in weighed.companions.items()},
         "baseline": next(iter(environments)),
         "environments": environments,
-        "workloads": {_COMMAND: _workload(weighed)},
+        "workloads": {_COMMAND: _workload(weighed), **_entry(weighed, environments)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
@@ -223,7 +227,7 @@ def written_out(value: Any) -> Any:
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
     traits, host = _traits(weighed), _baseline(weighed)
-    chosen = {name: environment_named(name, traits) for name in (host, *names)}
+    chosen = {name: _chosen(weighed, name, traits) for name in (host, *names)}
     for name in (each for each, environment in chosen.items() if environment is None):
         choices = weighed_in(traits)
         hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
@@ -234,6 +238,12 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     return {name: dict(environment or {}) for name, environment in chosen.items()}
 
 
+def _chosen(weighed: Weighed, name: str, traits: HostTraits) -> Mapping[str, Any] | None:
+    if (words := weighed.wrappers.get(name)) is not None:
+        return {"kind": _WRAPPER, "command": [*words]}
+    return environment_named(name, traits)
+
+
 def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """Return one environment twice: with the earlier version, and with the program."""
     packed = weighed.server is not None or earlier.userland is not None
@@ -242,7 +252,7 @@ def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, An
     if len(names) != 1:
         raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
     traits = _traits(weighed)
-    if (chosen := environment_named(names[0], traits)) is None:
+    if (chosen := _chosen(weighed, names[0], traits)) is None:
         raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], weighed_in(traits))}")
     written, own = _Braces(weighed), {}
     if earlier.command is not None:
@@ -296,6 +306,12 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
         {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
     )
     return workload | dict(weighed.further)
+
+
+def _entry(weighed: Weighed, environments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the workload that starts a trivial command, if a program is weighed in a sandbox: a second cost."""
+    sandboxed = any(entry["kind"] == _WRAPPER for entry in environments.values())
+    return {ENTRY: {"kind": "boot"}} if sandboxed and weighed.server is None and weighed.earlier is None else {}
 
 
 def _repetitions(weighed: Weighed) -> dict[str, Any]:

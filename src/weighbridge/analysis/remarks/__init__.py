@@ -9,7 +9,7 @@ comparison, an environment's values of a metric, its trials, the facts of a site
 """
 
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.remarks import confounders, cost, flags, hypervisors, meters, network, rounds, trials
+from weighbridge.analysis.remarks import confounders, cost, entry, flags, hypervisors, meters, network, rounds, trials
 from weighbridge.analysis.remarks.confounders import Confounder, confounders_of
 from weighbridge.analysis.remarks.rules import (
     ArmTrials,
@@ -24,7 +24,7 @@ from weighbridge.analysis.trends import NOTHING_WRONG, run_trends
 from weighbridge.model.address import ArmId
 from weighbridge.model.isolation import OUTSIDE
 
-THEMES = (rounds, cost, network, meters, trials, flags, hypervisors, confounders)
+THEMES = (rounds, cost, entry, network, meters, trials, flags, hypervisors, confounders)
 """The modules with the remarks; importing them adds their rules."""
 
 

@@ -30,6 +30,7 @@ from weighbridge.model.facts import (
     HOST_DIFFERENCES,
     IO_URING,
     IO_URING_ALLOWED,
+    NOT_COVERED,
     HostDifference,
 )
 from weighbridge.model.isolation import OUTSIDE
@@ -107,9 +108,17 @@ class NotMetered(Confounder):
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotCovered(Confounder):
+    """A part of the common policy of sandboxes that an environment does not cover, and its behaviour instead."""
+
+    part: str
+    instead: str
+
+
 @about_site(10)
 def _not_honoured_or_metered(site: SiteFacts) -> Iterator[Remark]:
-    kinds = {"not honoured": NotHonoured, "not metered": NotMetered}
+    kinds = {"not honoured": NotHonoured, "not metered": NotMetered, NOT_COVERED: NotCovered}
     for key, value in site.facts.items():
         for prefix, kind in kinds.items():
             if key.startswith(prefix):

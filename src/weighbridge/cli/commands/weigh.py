@@ -109,6 +109,13 @@ class Where:
         default=[],
         autocompletion=complete_environments,
     )
+    wrap: list[str] = option(
+        "--wrap COMMAND",
+        "Also measure the program started by this command, for example 'firejail --quiet --'. {data}, {folder} and "
+        "{launcher} stand for paths.",
+        WHERE,
+        default=[],
+    )
     cluster: bool = flag("--cluster", "Run in pods of the Kubernetes cluster of kubectl's current context.", WHERE)
     context: str = context_option()
     namespace: str = namespace_option()
@@ -218,6 +225,7 @@ WEIGH = Declared(
         "weighbridge weigh --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
         "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q  # What to run",
         "weighbridge weigh --in docker,gvisor -- ./my-benchmark  # Where",
+        "weighbridge weigh --in landrun,srt,bubblewrap --wrap 'firejail --quiet --' -- ./my-benchmark  # Where",
         "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load  # What to measure",
         "weighbridge weigh --cpus 1 --memory 512MiB -- ./my-benchmark  # Limits",
         "weighbridge weigh --rounds 20 -- ./my-benchmark  # How long",

@@ -2,6 +2,7 @@
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
+ *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
  *
@@ -10,7 +11,8 @@
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
  * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
- * where one is asked for: one that brings up a site (a hypervisor, bwrap).
+ * where one is asked for: one that brings up a site (a hypervisor, bwrap). If it also has a root folder, that program
+ * starts us again as /run/weighbridge-launcher, and finds TEXT in /run/weighbridge-settings.
  * With --listen its stream is a session (session.h) with who connects to the socket, again where the connection breaks;
  * where nobody does for --lease everything in the site ends. The first process of a pod carries it, and the launcher is the
  * second. With --connect it is no launcher, but carries a stream to what is behind a socket.
@@ -165,6 +167,8 @@ int main(int count, char **words)
 			site.shm = value;
 		} else if (strcmp(word, "--name") == 0) {
 			site.source = value;
+		} else if (strcmp(word, "--settings") == 0) {
+			site.settings = value;
 		} else if (strcmp(word, "--files") == 0) {
 			limit_open_files(value);
 		} else if (strcmp(word, "--connect") == 0) {
@@ -175,6 +179,7 @@ int main(int count, char **words)
 		} else if (strcmp(word, "--lease") == 0) {
 			lease_s = atoi(value);
 		} else if (strcmp(word, "--exec") == 0) {
+			site.launcher = site.root ? words[0] : NULL;
 			const char *lacking = enter(&site);
 			if (lacking)
 				return refuse(lacking);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int write_file(const char *path, const char *text)
@@ -142,6 +143,31 @@ static int mount_shared_memory(const struct site *site, const char *path)
 	return mount(site->source, path, "tmpfs", kept_flags(machines), options);
 }
 
+static int write_new(const char *path, const char *text, mode_t mode)
+{
+	int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (file < 0)
+		return -1;
+	ssize_t size = strlen(text), done = write(file, text, size);
+	close(file);
+	return done == size ? 0 : -1;
+}
+
+/* Puts the launcher (`program`, which was opened before anything hid it) and the settings of a wrapper into /run. */
+static const char *place_files(const struct site *site, const char *place, int program)
+{
+	char path[4096], from[64];
+	snprintf(path, sizeof path, "%s" PLACED_SETTINGS, place);
+	if (site->settings && write_new(path, site->settings, 0644) != 0)
+		return PLACED_SETTINGS;
+	snprintf(path, sizeof path, "%s" PLACED_LAUNCHER, place);
+	snprintf(from, sizeof from, "/proc/self/fd/%d", program);
+	if (write_new(path, "", 0755) != 0 || mount(from, path, NULL, MS_BIND, NULL) != 0 ||
+	    mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(path), NULL) != 0)
+		return PLACED_LAUNCHER;
+	return NULL;
+}
+
 static const char *mount_all(const struct site *site)
 {
 	const char *place = site->root ? place_of(site) : "";
@@ -150,7 +176,9 @@ static const char *mount_all(const struct site *site)
 	const char *inside = path + strlen(place);  /* what the site calls it: what is told where it fails */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
-	int lower = -1;
+	int lower = -1, program = -1;
+	if (site->launcher && (program = open(site->launcher, O_PATH | O_CLOEXEC)) < 0)
+		return site->launcher;
 	snprintf(path, sizeof path, "%s%s", !site->root || strcmp(site->root, "/") == 0 ? "" : site->root, site->layered ? site->layered : "");
 	if (site->layered && (lower = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return site->layered;
@@ -178,7 +206,9 @@ static const char *mount_all(const struct site *site)
 	if (site->hosts && mount(site->hosts, path, NULL, MS_BIND, NULL) != 0)
 		return inside;
 	snprintf(path, sizeof path, "%s%s", place, site->layered ? site->layered : "");
-	return !site->layered || layer_over(site, lower, path) == 0 ? NULL : site->layered;
+	if (site->layered && layer_over(site, lower, path) != 0)
+		return site->layered;
+	return site->launcher ? place_files(site, place, program) : NULL;
 }
 
 /* The loopback interface of a network of its own, which a user's programs have not the rights for. */
@@ -216,6 +246,17 @@ static void keep_resolver(int was)
 		close(now);
 }
 
+/* A process in a chroot cannot make a user namespace, which many wrappers do. For them the root folder is the root of
+ * the mount namespace, too: pivot_root(2), under "pivot_root(".", ".")". */
+static int become_root(const struct site *site)
+{
+	if (!site->launcher)
+		return chroot(place_of(site)) == 0 && chdir("/") == 0 ? 0 : -1;
+	if (chdir(place_of(site)) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0)
+		return -1;
+	return chdir("/");
+}
+
 const char *enter(const struct site *site)
 {
 	unsigned user = geteuid(), group = getegid();
@@ -229,7 +270,7 @@ const char *enter(const struct site *site)
 	int resolver = site->root && strcmp(site->root, "/") == 0 ? open(RESOLVER, O_RDONLY | O_CLOEXEC) : -1;
 	if (failed == NULL && (site->root || site->layered))
 		failed = mount_all(site);
-	if (failed == NULL && site->root && (chroot(place_of(site)) != 0 || chdir("/") != 0))
+	if (failed == NULL && site->root && become_root(site) != 0)
 		failed = site->root;
 	if (failed == NULL && site->root) {
 		keep_resolver(resolver);

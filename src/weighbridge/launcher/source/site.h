@@ -2,6 +2,9 @@
 #ifndef SITE_H
 #define SITE_H
 
+#define PLACED_LAUNCHER "/run/weighbridge-launcher"
+#define PLACED_SETTINGS "/run/weighbridge-settings"
+
 struct site {
 	const char *root;     /* becomes /, read-only; NULL: all stays as it is */
 	const char *data;     /* becomes /srv */
@@ -9,6 +12,8 @@ struct site {
 	const char *shm;      /* bytes that its /dev/shm holds; NULL: as many as the machine's */
 	const char *hosts;    /* a file that stands for /etc/hosts; NULL: the root's own */
 	const char *source;   /* what the folders in memory are named after */
+	const char *launcher; /* our own file, if another program becomes the first process: it finds us at PLACED_LAUNCHER */
+	const char *settings; /* the contents of PLACED_SETTINGS; NULL: there is no such file */
 	int own_network;
 	enum own_user { NO_USER_NAMESPACE, ROOT_INSIDE, SELF_INSIDE } own_user;  /* who we are in one of our own */
 };

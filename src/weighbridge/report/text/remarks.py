@@ -9,6 +9,7 @@ from typing import TypeVar
 from weighbridge.analysis.remarks.confounders import (
     HostsDiffer,
     IoUringRefused,
+    NotCovered,
     NotHonoured,
     NotMetered,
     OtherDurability,
@@ -24,6 +25,7 @@ from weighbridge.analysis.remarks.cost import (
     Unproven,
     WithinNoise,
 )
+from weighbridge.analysis.remarks.entry import EntryAndSteady
 from weighbridge.analysis.remarks.flags import FlaggedTrials, ProgramErrors
 from weighbridge.analysis.remarks.hypervisors import Emulated, EmulatedCost, Nested, Unverified
 from weighbridge.analysis.remarks.meters import FewReadings, GuestTicks, InterruptTimeApart, Unresolved
@@ -263,6 +265,16 @@ def _(remark: Stalls) -> str:
     )
 
 
+@words(EntryAndSteady, "the cost of starting a command in a sandbox, and the cost of the running program")
+def _(remark: EntryAndSteady) -> str:
+    entry, steady = (
+        f"{quantity(abs(each), 's')} {'longer' if each >= 0 else 'less'}"
+        for each in (remark.entry_s, remark.steady_s)
+    )
+    name = display_name(remark.environment)
+    return f"{name}: starting a command takes {entry} (entry, once per start); running it takes {steady} (steady)"
+
+
 # -- about the values and trials of one environment ------------------------------------------------
 
 
@@ -463,6 +475,11 @@ def _(remark: NotHonoured) -> str:
     whole = remark.reason.startswith(remark.limit)  # as older runs have it
     why = remark.reason if whole else f"{remark.limit}: {remark.reason}"
     return f"{display_name(remark.environment)}: limit not applied: {why}"
+
+
+@words(NotCovered)
+def _(remark: NotCovered) -> str:
+    return f"{display_name(remark.environment)}: its policy differs ({remark.part}): {remark.instead}"
 
 
 @words(NotMetered)

@@ -16,7 +16,7 @@ class UnshareOptions(EnvironmentOptions):
 class Unshare(Environment):
     """What a network namespace alone costs."""
 
-    kind = "unshare"
+    kind = "unshared"
     summary = "native in a network namespace that leads nowhere"
     options = UnshareOptions
     mounts = frozenset({"folder"})

@@ -21,6 +21,22 @@ _APPARMOR_ENABLED = "/sys/module/apparmor/parameters/enabled"
 _SELINUX_ENFORCED = "/sys/fs/selinux/enforce"
 
 
+def without_part(kind: str) -> SwitchOff:
+    """Return the function that starts a sandbox without a mechanism that its preset can leave out."""
+
+    def without(subject: Subject) -> Arm | None:
+        if kind not in (subject.option("removable") or ()):
+            return None
+        return subject.with_options(omit=(*subject.option("omit"), kind))
+
+    return without
+
+
+def first_of(*switches: SwitchOff) -> SwitchOff:
+    """Return the function that uses the first of these that has something to switch off."""
+    return lambda subject: next((arm for switch in switches if (arm := switch(subject)) is not None), None)
+
+
 def set_keys(off: Mapping[str, object]) -> SwitchOff:
     """Return the function that sets the common keys ``off``, if one of them has another value."""
     return lambda subject: subject.with_arm(**off) if differs(subject.arm, off) else None

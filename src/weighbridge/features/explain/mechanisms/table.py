@@ -94,7 +94,7 @@ PLUGINS = (
         off_with=("seccomp",),
         counters=_SYSTEM_CALLS,
         proof=Proof(fact=facts.CAPABILITIES),
-        switch_off=switches.with_all_capabilities,
+        switch_off=switches.first_of(switches.with_all_capabilities, switches.without_part("capabilities")),
     ),
     # Programs see their own group as the root in /proc and /sys, so a runtime that sizes itself by it can be wrong.
     DeclaredMechanism(
@@ -340,6 +340,18 @@ PLUGINS = (
         source="Linux kernel documentation, admin-guide/sysctl",
         switch_off=switches.set_keys({"sysctls": {}}),
     ),
+    # The kernel looks for a rule at the opened file and at each folder above it, up to the root.
+    DeclaredMechanism(
+        kind="landlock",
+        title="rules for files (Landlock)",
+        summary="a sandbox's rules of Landlock for files and folders",
+        switched="rules → none",
+        remedy="fewer layers of rules, or rules for folders that are closer to the opened files",
+        source="Linux kernel documentation, userspace-api/landlock; landlock-lsm/linux#24",
+        counters=_SYSTEM_CALLS,
+        proof=Proof(fact=facts.OUTSIDE_WRITES, off="allowed"),
+        switch_off=switches.without_part("landlock"),
+    ),
     # Near its limit, a group drops cached file contents and reads them again.
     DeclaredMechanism(
         kind="memory-limit",
@@ -451,7 +463,9 @@ PLUGINS = (
         source="Linux kernel documentation, userspace-api/no_new_privs",
         counters=_SYSTEM_CALLS,
         proof=Proof(fact=facts.NEW_PRIVILEGES, off="allowed"),
-        switch_off=set_options({"no_new_privileges": False}),
+        switch_off=switches.first_of(
+            set_options({"no_new_privileges": False}), switches.without_part("no-new-privileges")
+        ),
     ),
     # With TSO, GSO and GRO, up to 64 KiB pass through the network stack, a veth and a bridge as one packet.
     DeclaredMechanism(
@@ -475,6 +489,17 @@ PLUGINS = (
         source="moby/moby#38814: Default per-container ulimits are too generous",
         proof=Proof(fact=facts.OPEN_FILES),
         switch_off=switches.with_file_limit_of_baseline,
+    ),
+    # Programs see other host names, shared memory and control groups. Only making the namespaces takes time.
+    DeclaredMechanism(
+        kind="other-namespaces",
+        title="namespaces for IPC, host names and control groups",
+        summary="a sandbox's namespaces for IPC, host names (UTS) and control groups",
+        switched="own namespaces → the host's",
+        remedy="share them, if programs are allowed to see the host's",
+        source="namespaces(7)",
+        proof=Proof(fact=facts.NAMESPACES, off=r"(?!.*\buts).*"),
+        switch_off=switches.without_part("other-namespaces"),
     ),
     # The data is on another file system, with another journal, than the baseline's data.
     DeclaredMechanism(
@@ -516,6 +541,17 @@ PLUGINS = (
         proof=Proof(fact=facts.NAMESPACES, off=r"(?!.*\bnet).*"),
         switch_off=switches.with_network_of_host,
     ),
+    # Each process gets a number in each namespace. The first process of a namespace waits for orphans.
+    DeclaredMechanism(
+        kind="pid-namespace",
+        title="process namespace with its own /proc",
+        summary="a sandbox's namespace for processes (PID), with its own /proc",
+        switched="own namespace → the host's",
+        remedy="share it, if programs are allowed to see and signal other processes",
+        source="pid_namespaces(7)",
+        proof=Proof(fact=facts.NAMESPACES, off=r"(?!.*\bpid).*"),
+        switch_off=switches.without_part("pid-namespace"),
+    ),
     # Each fork is counted in every parent group. At the limit it fails, or a pool of threads stays smaller.
     DeclaredMechanism(
         kind="pids-limit",
@@ -550,19 +586,33 @@ PLUGINS = (
         proof=Proof(fact=facts.RUNTIME),
         switch_off=switches.with_engines_runtime,
     ),
+    # The supervisor decides about some system calls: the program waits until another process has answered.
+    DeclaredMechanism(
+        kind="sandbox-supervisor",
+        title="supervisor of system calls (seccomp user notification)",
+        summary="a sandbox's supervisor, a process that decides about some system calls of the program",
+        switched="supervisor → rules and a filter alone",
+        remedy="sandlock --no-supervisor, if no limit or address rule needs it",
+        source="seccomp_unotify(2); multikernel/sandlock",
+        counters=(ALL_CPU, SWITCHES),
+        switch_off=switches.without_part("sandbox-supervisor"),
+    ),
     # Each system call runs a BPF program first. Some kernels also hold back speculative stores under seccomp.
     DeclaredMechanism(
         kind="seccomp",
         title="system-call filter (seccomp)",
-        summary="the system-call filter of Docker and Podman containers",
+        summary="the system-call filter of Docker and Podman containers, and of sandboxes that can leave it out",
         switched="default → unconfined",
         remedy="seccomp: unconfined, or a shorter profile, if you trust the program",
         source="Linux kernel documentation, userspace-api/seccomp_filter",
         counters=_SYSTEM_CALLS,
         proof=Proof(fact=facts.SECCOMP, off="off"),
-        switch_off=set_options(
-            {"seccomp": "unconfined"},
-            unless={"runtime": "runsc"},  # gVisor serves its system calls itself
+        switch_off=switches.first_of(
+            set_options(
+                {"seccomp": "unconfined"},
+                unless={"runtime": "runsc"},  # gVisor serves its system calls itself
+            ),
+            switches.without_part("seccomp"),
         ),
     ),
     # The rules of kube-proxy, or of its replacement, translate each connection to the address of a pod.

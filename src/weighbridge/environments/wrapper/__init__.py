@@ -1,0 +1,270 @@
+"""Any program that runs another one: ``PROGRAM OPTIONS -- COMMAND``, such as the sandboxes of coding agents."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from weighbridge.environments.wrapper.denials import Trials, tried, unconfined
+from weighbridge.environments.wrapper.preset import Network, Places, Preset, names, preset
+from weighbridge.environments.wrapper.site import WrappedSite, not_covered
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.chroot import SitePaths, launcher_command, started
+from weighbridge.linux import user_namespaces
+from weighbridge.linux.packages import install_here
+from weighbridge.linux.process import run, which
+from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.options import External
+from weighbridge.model.plugin import Group, Readiness
+from weighbridge.model.site import DATA, Site, SiteRequest
+from weighbridge.model.spelling import nearest
+
+LAUNCHER, SETTINGS = "/run/weighbridge-launcher", "/run/weighbridge-settings"
+"""The places of launcher/source/site.h, which every site of a wrapper has."""
+_MEMORY, _HOME = "/tmp", "/run"  # noqa: S108 - of the site
+_ONLY_ROOT = ("a user's sites are in a user namespace, where a setuid program has no rights", "run as root")
+_TRY_S = 30.0
+_VERSION = re.compile(r"\d+\.\d[\w.+-]*")
+_IN_MEMORY = f"""mount -t tmpfs try {_HOME} && mount -t tmpfs try {_MEMORY} && printf %s "$1" > {SETTINGS} || exit
+shift; exec "$@\""""
+_IN_ROOT = """IFS=:; for folder in $2; do [ -x "$1$folder/$3" ] && exit; done; exit 1"""
+"""Whether a root folder ($1) has a program ($3) in a folder of a PATH ($2)."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def _known(name: str) -> str:
+    if name not in names():
+        hint = nearest(name, names()) or f". Known presets: {', '.join(names())}"
+        raise ValueError(f"unknown preset '{name[:40]}'{hint}")
+    return name
+
+
+class WrapperOptions(EnvironmentOptions):
+    """``command`` is the command line up to the program, and ``preset`` names one that Weighbridge knows.
+
+    In ``command``, ``{data}`` is the folder of the data, ``{folder}`` the working folder, and ``{launcher}`` the
+    program that the wrapper must be able to start.
+    """
+
+    command: Annotated[
+        Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...], Field(min_length=1)] | None,
+        Field(description="The wrapper's command line, up to the program that it starts"),
+        External.COMMAND,
+    ] = None
+    preset: Annotated[
+        Annotated[str, AfterValidator(_known)] | None, Field(description="A sandbox that Weighbridge knows")
+    ] = None
+    network: Annotated[
+        Network | None,
+        Field(
+            description="No network, or the host's network. Default of a preset: none if it can, and host if a "
+            "workload needs a network"
+        ),
+    ] = None
+    omit: Annotated[tuple[str, ...], Field(description="Mechanisms of the preset to leave out, as explain does")] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.command is None) == (self.preset is None):
+            raise ValueError("give either 'command' or 'preset'")
+        if self.preset is None:
+            if self.omit:
+                raise ValueError("'omit' needs a preset")
+            return self
+        chosen = preset(self.preset)
+        if self.network is not None and self.network not in chosen.network:
+            raise ValueError(f"the preset {self.preset} cannot have 'network: {self.network}'")
+        if unknown := [name for name in self.omit if name not in chosen.switches]:
+            known = f"omit {', '.join(chosen.switches)}" if chosen.switches else "remove 'omit'"
+            raise ValueError(f"the preset {self.preset} cannot omit {unknown[0][:40]!r}: {known}")
+        return self
+
+    @property
+    def removable(self) -> frozenset[str]:
+        """The mechanisms that are on and that the preset can leave out."""
+        return frozenset(preset(self.preset).switches) - {*self.omit} if self.preset else frozenset()
+
+
+class Wrapper(Environment):
+    """A site with the layers of a native one, in which another program starts the launcher.
+
+    So a wrapper differs from ``native`` by the wrapper alone. It can use this machine's own files, or a root
+    filesystem that contains the wrapper's program.
+    """
+
+    kind = "wrapper"
+    group: ClassVar[Group] = "sandboxes"
+    summary = "any program that runs another one, such as the sandboxes landrun, firejail, nsjail, srt and codex"
+    options = WrapperOptions
+    limited_by_host = True
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    shares_root = True
+    takes = frozenset({"shm_size"})
+    opening_s = 1.0
+
+    def unverified(self, options: Any | None = None) -> str:
+        return preset(options.preset).unverified if options is not None and options.preset else ""
+
+    def check(self, options: Any, needs: Needs) -> Sequence[str]:
+        """Return why programs without a network cannot be a server or a client."""
+        if not needs.network:
+            return []
+        if options.network == "none":
+            return ["without a network, no client reaches a server: use network: host, or leave 'network' out"]
+        if options.preset and "host" not in preset(options.preset).network:
+            return [f"the preset {options.preset} always denies the host's network, so no client reaches a server"]
+        return []
+
+    def route_to_supporting_services(self, options: Any) -> str:
+        """Return the route to the supporting services of a study: as natively."""
+        return "" if options.network == "none" else "host to bridge"
+
+    def variants(self) -> Mapping[str, Any]:
+        """Return each preset by its name."""
+        return {name: WrapperOptions(preset=name) for name in names()}
+
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return each preset by its name."""
+        return {name: {"preset": name} for name in names()}
+
+    def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
+        """Return whether the wrapper's programs are installed, and whether a preset starts a shell."""
+        if options is None or (needs is not None and not needs.of_this_machine):
+            return Readiness(True)  # the root filesystem contains the wrapper: open() checks this
+        if options.preset is None:
+            program = options.command[0]
+            if "{" in program or which(program) is not None:
+                return Readiness(True)
+            return Readiness(False, f"the program '{program}' is not installed", install_here([program]))
+        chosen = preset(options.preset)
+        if chosen.only_root and os.geteuid() != 0:
+            return Readiness(False, *_ONLY_ROOT)
+        if missing := [program for program in chosen.programs if which(program) is None]:
+            programs = " and ".join(f"'{program}'" for program in missing)
+            several = len(missing) > 1
+            why = f"the program{'s' * several} {programs} {'are' if several else 'is'} not installed"
+            return Readiness(False, why, install_here(missing, chosen.installers()))
+        return _tried_here(
+            options.preset,
+            chosen,
+            chosen.chosen(options.network, networked=_networked(needs)),
+            frozenset(options.omit),
+        )
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """Start the launcher through the wrapper, and try in the first site what it denies."""
+        if request.userland.process.uid is not None:
+            user = request.userland.process.user("root")
+            why = f"a sandbox has only one user, so it cannot run an image's programs as {user}"
+            raise Unavailable(f"{request.title}: {why}. Use docker or podman")
+        places = places_of(request)
+        chosen = preset(options.preset) if options.preset else None
+        network = chosen.chosen(options.network, networked=request.networked) if chosen else options.network
+        without = frozenset(options.omit)
+        words = chosen.words(network, without, places) if chosen else tuple(map(places.filled, options.command))
+        settings = chosen.settings(network, places) if chosen else ""
+        _require_in_root(request, words, chosen)
+
+        with started(request, partial(command, request, words, settings)) as running:
+            site = WrappedSite(request, running)
+            site.notes |= _notes(request, chosen, network, words)
+            try:
+                site.trials = _trials(request, site, places, chosen, network, without)
+                yield site
+            finally:  # a frozen launcher cannot receive the order to end
+                site.thaw()
+
+
+def command(request: SiteRequest, words: Sequence[str], settings: str, parts: SitePaths) -> tuple[str, ...]:
+    """Return the argument list: the launcher makes the layers and becomes the wrapper, which starts it again."""
+    written = ("--settings", settings) if settings else ()
+    return (*launcher_command(request, parts), *written, "--exec", *words, LAUNCHER)
+
+
+def _networked(needs: Needs | None) -> bool:
+    return needs is not None and needs.network
+
+
+def places_of(request: SiteRequest) -> Places:
+    """Return the paths in a site. The working folder is without links, because many wrappers do not follow them."""
+    layered = request.userland.layered
+    folder = str(Path(layered).resolve()) if layered else ""
+    data = DATA if request.storage is not None else folder
+    return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
+
+
+def _require_in_root(request: SiteRequest, words: Sequence[str], chosen: Preset | None) -> None:
+    """Raise Unavailable if a root filesystem that is not this machine's does not contain the wrapper's programs."""
+    if request.userland.of_this_machine:
+        return
+    root = str(request.host.userland(request.userland))
+    for program in chosen.programs if chosen else words[:1]:
+        path, name = ("", f"/{program.lstrip('/')}") if program.startswith("/") else (_PATH, program)
+        argv = ("sh", "-c", _IN_ROOT, "find", root, path or ":", name.lstrip("/"))
+        if request.host.run(Command(argv, 20)).returncode != 0:
+            why = f"the root filesystem does not contain '{program}', which must be in it"
+            raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
+
+
+def _notes(
+    request: SiteRequest, chosen: Preset | None, network: Network | None, words: Sequence[str]
+) -> dict[str, str]:
+    """Return the facts about the wrapper that no reading inside can show."""
+    notes = {"network": network or "decided by the wrapper", "wrapper": " ".join(words)}
+    if chosen is None:
+        return notes
+    if chosen.version and (found := _VERSION.search(request.host.run(Command(chosen.version, _TRY_S)).text)):
+        notes["version of the wrapper"] = found[0]
+    return notes | not_covered(chosen)
+
+
+def _trials(
+    request: SiteRequest,
+    site: WrappedSite,
+    places: Places,
+    chosen: Preset | None,
+    network: Network | None,
+    without: frozenset[str],
+) -> Trials:
+    """Return the answers to the trials, which only the first site of an environment and role makes.
+
+    Raises Unavailable if the wrapper does not confine as its preset claims.
+    """
+    key = f"trials {request.host.name} {request.environment} {request.role}"
+    trials = request.run.share(key, lambda: nullcontext(tried(site, request.run, places)))
+    if (
+        chosen is not None
+        and network is not None
+        and (why := unconfined(request.title, chosen, network, without, trials))
+    ):
+        raise Unavailable(why)
+    return trials
+
+
+def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[str]) -> Readiness:
+    """Return whether a preset starts a shell in a mount namespace with a /run and a /tmp of its own, as in a site."""
+    places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS)
+    words = (*chosen.words(network, without, places), "/bin/sh", "-c", ":")
+    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    argv = ("unshare", *user, "--mount", "sh", "-c", _IN_MEMORY, "try", chosen.settings(network, places), *words)
+    try:
+        completed = run(Command(argv, _TRY_S))
+    except Unavailable as why:
+        return Readiness(False, str(why), install_here(["unshare"]))
+    if completed.returncode == 0:
+        return Readiness(True)
+    outside = "run outside a container" if os.geteuid() == 0 else "run as root, outside a container"
+    return Readiness(
+        False, *(user_namespaces.refusal(chosen.programs[0]) or (f"{name} failed: {completed.last_words}", outside))
+    )
+
+
+PLUGIN = Wrapper()

@@ -1,0 +1,426 @@
+"""Wrappers: their command lines, what their presets claim, and what a site tells of them."""
+
+import itertools
+import os
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from sentences import assert_sentence, raises_sentence
+from weighbridge import registry
+from weighbridge.environments import wrapper
+from weighbridge.environments.wrapper import LAUNCHER, SETTINGS, WrapperOptions, command, denials, places_of
+from weighbridge.environments.wrapper.denials import ALLOWED, OUTSIDE, READABLE, Trials, tried, unconfined
+from weighbridge.environments.wrapper.preset import Places, PresetError, names, parsed, preset
+from weighbridge.environments.wrapper.site import WrappedSite, not_covered
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.chroot import SitePaths, StartedProgram
+from weighbridge.hosts.local import LocalHost
+from weighbridge.linux.packages import TABLE, distributions
+from weighbridge.model.command import Command, Completed, ProcessDefaults
+from weighbridge.model.environment import Needs
+from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.names import RunId, SafeName
+from weighbridge.model.site import SiteRequest
+from weighbridge.model.userland import Userland
+
+RUN = RunId("0123456789ab")
+ENVIRONMENT: Any = registry.environments()["wrapper"]
+PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS)
+OWN = Userland("d", Path("/"), None, {})
+PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
+DATA = Path(__file__).parent / "data/wrapper"
+ALWAYS_INSTALLED = {"setpriv", "unshare"}
+FIRST = """
+summary: a sandbox that does not exist
+source: nothing(1)
+programs: [sandbox]
+command: [sandbox, "{network}", "{seccomp}", --write, "{data}", --]
+network:
+  none:
+    options: [--offline]
+    settings: {write: ["{folder}"], network: {allow: []}}
+    confines: {namespaces: \\bnet\\b}
+  host: {}
+confines: {new privileges: ^never$}
+denies: [write, connect]
+switches:
+  seccomp: {on: [--filter], off: [--no-filter], confines: {seccomp: ^filter$}}
+version: [sandbox, --version]
+"""
+
+
+def request_of(userland: Userland = OWN) -> SiteRequest:
+    nowhere = Path("/nonexistent")
+    return SiteRequest(
+        RunContext(RUN, nowhere, nowhere, ExitStack()),
+        LocalHost(RUN),
+        SafeName("1-site"),
+        "server",
+        userland,
+        Limits(),
+        environment="box",
+    )
+
+
+def test_a_preset_s_command_line_has_the_network_and_the_mechanisms_that_are_on():
+    one = parsed("first", FIRST)
+    assert one.words("none", frozenset(), PLACES) == ("sandbox", "--offline", "--filter", "--write", "/srv", "--")
+    assert one.words("host", frozenset({"seccomp"}), PLACES) == ("sandbox", "--no-filter", "--write", "/srv", "--")
+    assert one.settings("none", PLACES) == '{"write": ["/work"], "network": {"allow": []}}'
+    assert one.settings("host", PLACES) == ""
+
+
+def test_the_network_is_none_unless_a_workload_needs_one():
+    one = parsed("first", FIRST)
+    assert one.chosen(None, networked=False) == "none" and one.chosen(None, networked=True) == "host"
+    assert one.chosen("none", networked=True) == "none" and one.chosen("host", networked=False) == "host"
+    assert preset("setpriv").chosen(None, networked=False) == "host"
+    assert preset("srt").chosen(None, networked=True) == "none", "check() refuses it"
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_preset_is_complete(name: str):
+    one = preset(name)
+    for network in one.network:
+        for without in (frozenset[str](), frozenset(one.switches)):
+            words = one.words(network, without, PLACES)
+            assert not [word for word in words if re.search(r"\{(network|" + "|".join(one.switches) + r")\}", word)]
+            assert {"{data}", "{folder}", "{settings}", "{launcher}", "{home}"}.isdisjoint(words)
+            assert one.programs[0] in words
+            assert "{" not in one.settings(network, PLACES).replace('": {', "").lstrip("{")
+    assert bool(one.installers()) != (one.programs[0] in distributions(TABLE.read_text())["debian"].packages)
+    in_table = {*distributions(TABLE.read_text())["debian"].packages}
+    assert {*one.programs} <= in_table | {*one.installers()}
+    assert {*one.switches} <= {*registry.mechanisms()}, "explain knows each by its name"
+    assert ("write" in one.denies) != ("write" in one.lacks), "one of the two is true"
+    assert ("connect" in one.denies) == ("none" in one.network)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("{network}", "{networks}"),
+        ('"{network}", ', ""),
+        ('"{seccomp}"', '"--x={seccomp}"'),
+        ("^never$", "("),
+        ("new privileges", "privileges"),
+        ("none:", "other:"),
+        ("  none:", "  host: {}\n  none:"),
+        ("command: [", "command: "),
+        ("denies: [write", "denies: [read"),
+        ("programs: [sandbox]", "programs: []"),
+    ],
+    ids=str,
+)
+def test_a_wrong_preset_is_one_sentence(change: tuple[str, str]):
+    with raises_sentence(PresetError):
+        parsed("first", FIRST.replace(*change))
+
+
+@given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode(errors="replace")))
+def test_any_text_is_a_preset_or_one_error(text: str):
+    try:
+        parsed("any", text)
+    except PresetError as error:
+        assert "\n" not in str(error)
+
+
+@given(st.text(max_size=60), st.text(max_size=20).filter(lambda text: "{" not in text))
+def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
+    places = Places("{folder}", path, "{data}", "", "")
+    assert places.filled("{data}{folder}{home}") == "{folder}" + path + "{data}"
+    if not re.search("{(data|folder|home|launcher|settings)}", text):
+        assert places.filled(text) == text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"preset": "landrun", "command": ["landrun", "--"]},
+        {"preset": "landrum"},
+        {"preset": "zzz"},
+        {"preset": "setpriv", "network": "none"},
+        {"preset": "landrun", "omit": ["seccomp"]},
+        {"preset": "proot", "omit": ["seccomp"]},
+        {"command": ["a"], "omit": ["seccomp"]},
+        {"command": []},
+    ],
+    ids=str,
+)
+def test_wrong_options_are_one_sentence(written: dict[str, Any]):
+    with raises_sentence(ValidationError):
+        WrapperOptions.model_validate(written)
+
+
+def test_a_server_needs_a_network():
+    def check(**written: Any) -> Any:
+        return ENVIRONMENT.check(WrapperOptions.model_validate(written), Needs(network=True))
+
+    assert check(preset="landrun") == check(command=["x"]) == check(preset="firejail", network="host") == []
+    for problem in (*check(preset="landrun", network="none"), *check(preset="srt")):
+        assert_sentence(problem)
+    assert ENVIRONMENT.check(WrapperOptions(preset="srt", network="none"), Needs()) == []
+
+
+def test_what_can_be_left_out_is_what_is_on():
+    assert WrapperOptions(preset="firejail").removable == {"seccomp", "capabilities", "no-new-privileges"}
+    assert WrapperOptions(preset="firejail", omit=("seccomp",)).removable == {"capabilities", "no-new-privileges"}
+    assert WrapperOptions(command=("x",)).removable == frozenset()
+
+
+@pytest.fixture(params=[0, 1000], ids=["root", "user"])
+def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(os, "geteuid", lambda: request.param)
+    return int(request.param)
+
+
+def test_the_launcher_makes_a_native_site_s_layers_and_becomes_the_wrapper(user: int):
+    parts = SitePaths("/cache/launcher", "/", "/data", "", None)
+    words = command(request_of(replace(OWN, layered="/work")), ("landrun", "--"), "{}", parts)
+    assert words[0] == "/cache/launcher" and words[-6:] == (
+        "--settings", "{}", "--exec", "landrun", "--", LAUNCHER,
+    )  # fmt: skip
+    values = dict(itertools.pairwise(words))
+    assert (values["--root"], values["--data"], values["--layer"]) == ("/", "/data", "/work")
+    assert values.get("--user") == ("self" if user else None)
+    assert "--settings" not in command(request_of(), ("landrun", "--"), "", parts)
+
+
+def test_the_places_of_a_site(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    folder = str(tmp_path / "real")
+    layered = request_of(replace(OWN, layered=str(tmp_path / "link")))
+    storage: Any = object()
+    assert places_of(layered) == Places(folder, folder, "/run", LAUNCHER, SETTINGS)
+    assert places_of(replace(layered, storage=storage)) == Places("/srv", folder, "/run", LAUNCHER, SETTINGS)
+    assert places_of(request_of()) == Places("/tmp", "/tmp", "/run", LAUNCHER, SETTINGS)
+    assert places_of(replace(request_of(), storage=storage)) == Places("/srv", "/srv", "/run", LAUNCHER, SETTINGS)
+
+
+def answering(code: int, stderr: bytes = b"") -> Callable[[Command], Completed]:
+    return lambda command: Completed(command.argv, code, b"", stderr, 0.1)
+
+
+def test_it_is_ready_where_a_trial_program_ran(user: int, monkeypatch: pytest.MonkeyPatch):
+    started: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        started.append(command.argv)
+        return Completed(command.argv, 0, b"", b"", 0.1)
+
+    monkeypatch.setattr(wrapper, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(wrapper, "run", run)
+    tried_names = [name for name in names() if user == 0 or not preset(name).only_root]
+    assert [name for name in names() if ENVIRONMENT.ready(WrapperOptions(preset=name)).ready] == tried_names
+    assert all(argv[0] == "unshare" and argv[-3:] == ("/bin/sh", "-c", ":") for argv in started)
+    assert ("--map-root-user" in started[0]) is (user != 0)
+    assert ENVIRONMENT.ready(WrapperOptions(command=("x",))).ready and len(started) == len(tried_names), "not tried"
+
+
+def test_what_it_lacks_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(wrapper, "which", lambda program: None)
+    monkeypatch.setattr(wrapper, "install_here", lambda programs, commands=None: f"{programs} {commands}")
+    srt, own = ENVIRONMENT.ready(WrapperOptions(preset="srt")), ENVIRONMENT.ready(WrapperOptions(command=("x",)))
+    assert not srt.ready and "npm install --global @anthropic-ai/sandbox-runtime" in srt.remedy
+    for state in (srt, own):
+        assert_sentence(state.detail)
+    for options in (WrapperOptions(command=("x",)), WrapperOptions(preset="srt")):
+        assert ENVIRONMENT.ready(options, Needs()).ready, "it must be in the root filesystem"
+
+
+@pytest.mark.parametrize("refusal", [None, ("user namespaces are closed", "open them")])
+def test_why_none_was_made_is_told(monkeypatch: pytest.MonkeyPatch, refusal: tuple[str, str] | None):
+    monkeypatch.setattr(wrapper, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(wrapper, "run", answering(1, b"nsjail: Couldn't launch the child process\n"))
+    monkeypatch.setattr(wrapper.user_namespaces, "refusal", lambda program: refusal)
+    state = ENVIRONMENT.ready(WrapperOptions(preset="nsjail"))
+    assert not state.ready and state.remedy
+    assert_sentence(state.detail)
+
+
+def test_programs_of_another_user_are_refused():
+    nginx = replace(PACKED, process=ProcessDefaults(uid=101, gid=101))
+    with raises_sentence(Unavailable):
+        ENVIRONMENT.open(WrapperOptions(preset="landrun"), request_of(nginx)).__enter__()
+
+
+@pytest.mark.parametrize("words", [{"preset": "landrun"}, {"command": ["/opt/box", "--"]}], ids=str)
+def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any]):
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 1, b"", b"", 0.1)
+
+    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root)
+    with raises_sentence(Unavailable):
+        ENVIRONMENT.open(WrapperOptions.model_validate(words), replace(request_of(PACKED), host=host)).__enter__()
+    assert asked[0][4] == "/userland"
+
+
+class Box:
+    """A site in which files can be written, read and connections made, or not, as it is told."""
+
+    layers = ()
+    title = "box"
+
+    def __init__(self, *denied: str, connect: int = 1, status: bytes = b"", listens: bool = True) -> None:
+        self.denied, self.connect, self.status = denied, connect, status
+        self.removed: list[str] = []
+        host: Any = SimpleNamespace(
+            layers=(), namespaces=dict, free_ports=lambda: 20100, program=str, run=answering(0 if listens else 1),
+            start=lambda command: SimpleNamespace(stop=lambda: None),
+        )  # fmt: skip
+        self.host = host
+
+    def put(self, path: str, data: bytes) -> None:
+        if path in self.denied:
+            raise PermissionError(13, "Permission denied")
+
+    def read(self, path: str) -> bytes:
+        if path in self.denied:
+            raise PermissionError(13, "Permission denied")
+        if path == "/proc/self/status":
+            return self.status
+        raise FileNotFoundError(2, "No such file or directory")
+
+    def run(self, command: Command) -> Completed:
+        if command.argv[1] == "remove":
+            self.removed.append(command.argv[2])
+            return Completed(command.argv, 0, b"", b"", 0.1)
+        return Completed(command.argv, self.connect, b"", b"connect: Connection refused\n", 0.1)
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Box], Trials]:
+    monkeypatch.setattr(denials.build, "ensure", lambda cache, say: Path("/launcher"))
+    monkeypatch.setattr(denials, "_LISTENS_S", 0.0)
+    any_box: Any = tried
+    return lambda box: any_box(box, request_of().run, PLACES)
+
+
+def test_denials_are_tried_and_nothing_is_left(trials: Callable[[Box], Trials]):
+    closed, open_ = Box(OUTSIDE), Box(connect=0)
+    assert trials(closed).facts == {
+        OUTSIDE_WRITES: "refused: Permission denied", OUTSIDE_CONNECTIONS: "refused: Connection refused",
+    }  # fmt: skip
+    assert trials(open_).facts == {OUTSIDE_WRITES: ALLOWED, OUTSIDE_CONNECTIONS: ALLOWED}
+    assert open_.removed == [OUTSIDE, "/work/.weighbridge-trial"] and closed.removed == ["/work/.weighbridge-trial"]
+    told = trials(Box(READABLE, "/work/.weighbridge-trial"))
+    assert (told.read, told.write) == ("Permission denied", "Permission denied")
+    assert not trials(Box(OUTSIDE, listens=False)).facts[OUTSIDE_CONNECTIONS], "no program was there to reach"
+
+
+CONFINED = {
+    "new privileges": "never", "namespaces": "mnt net pid", "seccomp": "filter",
+    OUTSIDE_WRITES: "refused: Permission denied", OUTSIDE_CONNECTIONS: "refused: Connection refused",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "read", "write"),
+    [
+        ({"new privileges": "allowed"}, "", ""),
+        ({"namespaces": "mnt pid"}, "", ""),
+        ({"seccomp": ""}, "", ""),
+        ({OUTSIDE_WRITES: ALLOWED}, "", ""),
+        ({OUTSIDE_CONNECTIONS: ALLOWED}, "", ""),
+        ({}, "Permission denied", ""),
+        ({}, "", "Read-only file system"),
+    ],
+    ids=str,
+)
+def test_a_claim_that_does_not_hold_is_one_sentence(facts: dict[str, str], read: str, write: str):
+    one, none = parsed("first", FIRST), frozenset[str]()
+    assert unconfined("box", one, "none", none, Trials(CONFINED)) == ""
+    assert_sentence(unconfined("box", one, "none", none, Trials(CONFINED | facts, read, write)))
+
+
+def test_only_what_is_on_is_claimed():
+    one = parsed("first", FIRST)
+    without_filter, networked = (
+        CONFINED | {"seccomp": "off"},
+        CONFINED | {"namespaces": "mnt", OUTSIDE_CONNECTIONS: ALLOWED},
+    )
+    assert unconfined("box", one, "none", frozenset({"seccomp"}), Trials(without_filter)) == ""
+    assert unconfined("box", one, "host", frozenset(), Trials(networked)) == ""
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in DATA.glob("*.status")))
+def test_captured_readings_prove_each_preset(name: str, trials: Callable[[Box], Trials]):
+    """The files are /proc/self/status in a site of the preset. Cut off or empty, they prove nothing."""
+    one, whole = preset(name), (DATA / f"{name}.status").read_bytes()
+    network, namespaces = one.chosen(None, networked=False), {"namespaces": "cgroup ipc mnt net pid user uts"}
+    of_status = {fact for fact, _ in one.claims(network, frozenset())} - {*namespaces}
+    for status in (whole, whole[: whole.index(b"CapInh")], b""):
+        facts = trials(Box(OUTSIDE, status=status)).facts | namespaces
+        proven = not unconfined(name, one, network, frozenset(), Trials(facts))
+        assert proven is (status == whole or not of_status), facts
+
+
+class Gone:
+    """A launcher that reads nothing below /proc."""
+
+    name, open_files, pid = "box", 64, 7
+    run = start = put = listening = None
+
+    def read(self, path: str) -> bytes:
+        raise PermissionError(13, "Permission denied", path)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "unseen"])
+def test_what_programs_cannot_read_is_asked_of_the_host(seen: bool):
+    asked: list[str] = []
+
+    def read(path: str) -> bytes:
+        asked.append(path)
+        return b"Seccomp:\t2\n"
+
+    def run(command: Command) -> Completed:
+        found = b"4242\n" if seen and command.argv[-1].startswith("weighbridge") else b"net:[7]\n"
+        return Completed(command.argv, 0, found if seen else b"", b"", 0.1)
+
+    host: Any = SimpleNamespace(read=read, run=run, address="", layers=(), root=True)
+    launcher: Any = Gone()
+    process: Any = SimpleNamespace(pid=99)
+    site = WrappedSite(replace(request_of(), host=host), StartedProgram(launcher, process, None, {}))
+    assert site.pid == (4242 if seen else 99)
+    if seen:
+        assert site.read("/proc/self/status") == b"Seccomp:\t2\n" and asked == ["/proc/4242/status"]
+        assert site.read("/proc/self/ns/net") == b"net:[7]\n"
+    else:  # the number would be that of the wrapper, which is not confined
+        with pytest.raises(FileNotFoundError):
+            site.read("/proc/self/status")
+    with pytest.raises(PermissionError):
+        site.read("/etc/shadow")
+
+
+def test_what_a_preset_does_not_cover_is_a_fact():
+    assert not_covered(preset("landrun"))["not covered: network"].startswith("UDP")
+
+
+def test_names_of_weigh_are_the_presets():
+    assert {*ENVIRONMENT.weighed_in()} == {*ENVIRONMENT.variants()} == {*names()}
+    assert ENVIRONMENT.unverified() == "" == ENVIRONMENT.unverified(WrapperOptions(command=("x",)))
+
+
+def test_only_the_first_site_of_an_environment_is_tried(monkeypatch: pytest.MonkeyPatch):
+    made: list[object] = []
+    monkeypatch.setattr(wrapper, "tried", lambda *where: made.append(where) or Trials(CONFINED))
+    request, site = request_of(), Any
+    for _ in range(3):
+        wrapper._trials(request, site, PLACES, None, None, frozenset())  # type: ignore[arg-type]
+    assert len(made) == 1
