@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from weighbridge.features.guests.architecture import HOST, Architecture
 from weighbridge.features.guests.network import Network
@@ -84,6 +84,7 @@ class QemuMachine:
     hypervisor: Path | None = None
     """A hypervisor that is booted first; the kernel is then that of its first domain."""
     architecture: Architecture = HOST
+    window: ClassVar[int] = 0
 
     def argv(self) -> tuple[str, ...]:
         """Return QEMU's argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""
