@@ -16,7 +16,7 @@ from weighbridge.features.guests.accelerator import LAYERS, AcceleratorChoice, c
 from weighbridge.features.guests.architecture import HOST
 from weighbridge.features.guests.boot import booted
 from weighbridge.features.guests.group import hypervisor_group
-from weighbridge.features.guests.machine import DATA_DRIVE, CacheMode, Disk, DiskBus, Nic, QemuMachine
+from weighbridge.features.guests.machine import DATA_DRIVE, CacheMode, Disk, DiskBus, MachineType, Nic, QemuMachine
 from weighbridge.features.guests.network import Network, UserNetwork, tap_of
 from weighbridge.features.guests.resources import (
     SMALLER,
@@ -29,6 +29,7 @@ from weighbridge.features.guests.resources import (
     reserved,
 )
 from weighbridge.features.guests.site import GuestSite
+from weighbridge.launcher import build
 from weighbridge.linux.process import most_open_files, mounted_by
 from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
@@ -55,13 +56,16 @@ class QemuOptions(EnvironmentOptions):
     run's own; with ``attach: interface`` the host's interface is a port of it; ``user`` is QEMU's own network
     stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
-    A guest uses at most as many ``queues`` as it has virtual CPUs. With ``huge_pages`` its memory is in pages that
-    the host has reserved (``vm.nr_hugepages``).
+    ``machine: microvm`` has virtio devices alone, without PCI. A guest uses at most as many ``queues`` as it has
+    virtual CPUs. With ``huge_pages`` its memory is in pages that the host has reserved (``vm.nr_hugepages``).
     """
 
     accelerator: Annotated[
         AcceleratorChoice, Field(description="auto: KVM if a guest boots with it, otherwise emulation (tcg)")
     ] = "auto"
+    machine: Annotated[
+        MachineType, Field(description="QEMU's machine: q35 (virt on ARM), or microvm, which has no PCI")
+    ] = "standard"
     network: Annotated[
         Literal["bridge", "user", "none"],
         Field(description="A tap on a bridge created for the run, or QEMU's user network"),
@@ -119,6 +123,7 @@ class Qemu(Environment):
             problems.append(FORWARDED_ONE_WAY)
         if options.disk == "ide" and not HOST.has_ide:
             problems.append(f"{HOST.name} machines have no IDE. Use disk: virtio")
+        problems += _without_pci(options) if options.machine == "microvm" else []
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
         if options.queues > 1 and (options.network != "bridge" or options.nic not in _VIRTIO):
@@ -182,6 +187,18 @@ class Qemu(Environment):
                 site.thaw()
 
 
+def _without_pci(options: Any) -> list[str]:
+    """Return why a machine without PCI cannot have these devices."""
+    if not HOST.has_microvm:
+        return [f"QEMU has no machine: microvm for {HOST.name}. Use machine: standard"]
+    problems = []
+    if options.disk != "virtio":
+        problems.append("machine: microvm has no PCI for disk: ide. Use disk: virtio")
+    if options.network != "none" and options.nic not in _VIRTIO:
+        problems.append(f"machine: microvm has no PCI for nic: {options.nic}. Use nic: virtio or vhost")
+    return problems
+
+
 def _without_memory(options: Any, needs: Needs) -> Readiness | None:
     if options.huge_pages:
         return huge_pages.lacking_here(memory_of(needs.resources), guests_of(needs))
@@ -211,6 +228,8 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
         nic=options.nic,
         queues=options.queues,
         huge_pages=options.huge_pages,
+        machine_type=options.machine,
+        tsc_khz=_tsc_khz(request) if options.machine == "microvm" and accelerated == "tcg" else 0,
         open_files=most_open_files(),
         monitor=next((socket for each in data if (socket := each.image.with_name(_SOCKET)) and _fits(socket)), None),
     )
@@ -221,6 +240,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
         "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
+        **({"machine": options.machine} if options.machine != "standard" else {}),
         "virtual CPUs": str(machine.cpus),
         "memory": f"{machine.memory >> 20} MiB",
         "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
@@ -236,6 +256,18 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     if machine.network and not machine.network.offloads and options.nic not in _VIRTIO:
         notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than the MTU of its cable"
     return machine, notes
+
+
+def _tsc_khz(request: SiteRequest) -> int:
+    """Return the frequency of the host's time stamp counter, which an emulated CPU has, too. Raises Unavailable.
+
+    A microvm without KVM has no other timer with which its kernel could measure it.
+    """
+    launcher = request.host.program(build.ensure(request.run.cache, request.run.say))
+    completed = request.host.run(Command((launcher, "ticks"), 20))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {request.host.name}: the frequency of its CPU's clock is unknown")
+    return int(completed.text)
 
 
 def _cached(machine: QemuMachine) -> dict[str, str]:
