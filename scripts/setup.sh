@@ -131,6 +131,7 @@ if [ "$extra" = dev ]; then
         need "$program"
     done
     need "qemu-system-$(uname -m)" # guests have the architecture of their machine
+    [ "$(uname -m)" != x86_64 ] || need linux.uml
     need aarch64-linux-gnu-gcc
     need musl-gcc
     need qemu-aarch64-static

@@ -11,7 +11,7 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 from weighbridge.linux import cancellation, file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 
-KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
+KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems", "uml")
 """The folders of the cache with such parts, each under its key."""
 _BUILDING = ".building-"
 _PAUSE_S = 0.2

@@ -267,3 +267,39 @@ def test_a_wait_for_an_answer_can_be_cancelled():
     with launcher, stop.heeded(), pytest.raises(Cancelled):
         launcher.listening((("tcp", 80),))
     stop.close()
+
+
+class Narrow(Played):
+    """A line that holds ``size`` bytes, and loses what is sent beyond. Its reader takes what is there in between."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(obliging)
+        self.size, self.on_the_way, self.most = size, 0, 0
+
+    def send(self, data: bytes) -> None:
+        self.on_the_way += len(data)
+        self.most = max(self.most, self.on_the_way)
+        super().send(data)
+        threading.Timer(0.0, self._take).start()
+
+    def _take(self) -> None:
+        taken, self.on_the_way = self.on_the_way, 0
+        if taken:
+            self._pieces.put(Frame(Kind.TAKEN, 0, number(taken)).pack())
+
+
+def test_no_more_is_sent_over_a_line_than_it_holds():
+    stream = Narrow(64)
+    launcher = Launcher(stream, "uml", lambda: "gone", {}, window=64)
+    with pytest.raises(OSError, match="No space"):  # as the launcher that is played says of every file
+        launcher.put("/tmp/file", bytes(1000))
+    assert 0 < stream.most <= 64
+    assert sum(len(frame.body) for frame in stream.sent) > 1000
+
+
+def test_who_waits_for_room_on_a_line_is_told_that_it_is_closed():
+    stream = Played(obliging)
+    launcher = Launcher(stream, "uml", lambda: "its guest ended", {}, window=64)
+    threading.Timer(0.05, stream.end).start()
+    with pytest.raises(EnvironmentLost, match="its guest ended"):
+        launcher.put("/tmp/file", bytes(1000))

@@ -17,8 +17,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
-from weighbridge.features.guests import disk
-from weighbridge.features.guests.environments import qemu
+from weighbridge.features.guests import boot, disk
 from weighbridge.features.guests.environments.qemu import QemuOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
@@ -185,7 +184,7 @@ def test_virtual_cpus_have_cpus_of_their_own_and_the_rest_has_all(run: RunContex
 
 
 def test_a_guest_that_stands_still_is_booted_once_more(run: RunContext, small_userland: Userland, monkeypatch):
-    monkeypatch.setattr(qemu, "BOOTS_S", (0.2, 90.0))  # none answers in so little time
+    monkeypatch.setattr(boot, "BOOTS_S", (0.2, 90.0))  # none answers in so little time
     others = hypervisors(RUN)
     with registry.environments()["qemu"].open(options(network="none"), requested(run, small_userland)) as opened:
         assert shell(opened, "echo booted").text == "booted\n"

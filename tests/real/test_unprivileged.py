@@ -17,6 +17,7 @@ import pytest
 import weighbridge as package
 from weighbridge import registry
 from weighbridge.model.userland import Userland, UserlandSpec
+from weighbridge.runner.preflight import ready
 from weighbridge.userland.build import key_of
 
 from .conftest import copy_parts_of_pages
@@ -25,6 +26,7 @@ from .test_weigh import values
 from .users_engine import own_engine, socket_of
 from .weighing import DOCKER, NATIVE, REDIS, Ended, facts, run_id, trials, write_study
 
+UML = ready(registry.environments()["uml"])
 USER = 54321
 PYTHON = "/usr/bin/python3"
 
@@ -209,6 +211,18 @@ def test_weigh_in_tmp(machine: Machine, user: Path):
     finally:
         program.unlink()
     assert {*values(user, "time")} == {"native", "netns", "bubblewrap", "native-again"}
+
+
+@pytest.mark.skipif(not UML.ready, reason=UML.detail)
+def test_weigh_in_a_second_kernel(machine: Machine, user: Path):
+    words = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000")
+    done = as_user(user, "weigh", "--in", "uml", "--blocks", "1", "--out", user / "run", "--", *words)
+    assert done.code == 0, done
+    assert {*values(user, "time")} == {"native", "uml", "native-again"}
+    told = facts(user / "run")
+    assert told["uml/server", "root filesystem"] == "folder of the host (hostfs)"
+    assert told["uml/server", "version: kernel"] != told["native/server", "version: kernel"]
+    machine.must_be_unchanged()
 
 
 PROGRAM_OF_THE_USERS = """

@@ -48,6 +48,7 @@ class Kind(enum.Enum):
     RESULT = b"r"
     DONE = b"o"
     DATA = b"d"
+    TAKEN = b"t"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """The local end of the stream to a site's launcher: starts, times and ends programs; files and listeners."""
 
 import contextlib
+import errno
 import itertools
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -44,6 +45,35 @@ class AwaitedFrame:
         self.arrival.set()
 
 
+class SendWindow:
+    """The bytes on the way over a line without flow control, at most ``size``."""
+
+    def __init__(self, size: int) -> None:
+        self._free = self._size = size
+        self._changed = threading.Condition()
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield the data in pieces, each once the line has room for it. Raises OSError once it is closed."""
+        while data:
+            with self._changed:
+                if not self._changed.wait_for(lambda: self._free, ANSWER_S) or self._free > self._size:
+                    raise OSError(errno.EPIPE, os.strerror(errno.EPIPE))
+                length = min(self._free, len(data))
+                self._free -= length
+            yield data[:length]
+            data = data[length:]
+
+    def free(self, taken: int) -> None:
+        """Note that the other end has taken bytes from the line."""
+        with self._changed:
+            self._free += taken
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Refuse all further data."""
+        self.free(2 * self._size)
+
+
 class Launcher:
     """The launcher of one site. All methods raise EnvironmentLost at once when it is gone.
 
@@ -58,11 +88,13 @@ class Launcher:
         env: Mapping[str, str],
         ready_s: float = READY_S,
         disconnected_s: Callable[[], float] = lambda: 0.0,
+        window: int = 0,
     ) -> None:
         """Wait for its greeting. ``why`` returns the reason when it is gone; ``env`` are variables of every program.
 
-        ``disconnected_s`` returns the total seconds without a connection. Raises Unavailable if the site cannot be
-        made.
+        ``disconnected_s`` returns the total seconds without a connection. ``window`` is the number of bytes that a
+        line without flow control holds, 0 for other streams; the launcher then has the option ``--taken``. Raises
+        Unavailable if the site cannot be made.
         """
         self.name = name
         self.reports_use = True
@@ -75,6 +107,7 @@ class Launcher:
         self._numbers = itertools.count(1)
         self._waiting: dict[tuple[int, Kind], AwaitedFrame] = {}
         self._sending = threading.Lock()
+        self._window = SendWindow(window) if window else None
         self._heard = 0.0
         self._alone = False
         """Whether its last result said that no process is left, and it has started none since."""
@@ -188,7 +221,8 @@ class Launcher:
         """Send a request."""
         try:
             with self._sending:
-                self._stream.send(request.pack())
+                for piece in self._window.pieces(request.pack()) if self._window else (request.pack(),):
+                    self._stream.send(piece)
         except OSError:
             self.closed.wait(_TOGETHER_S)
             raise self.lost() from None
@@ -225,11 +259,15 @@ class Launcher:
             while piece := self._stream.receive():
                 self._heard = time.monotonic()
                 for frame in reader.feed(piece):
+                    if frame.kind is Kind.TAKEN and self._window:
+                        self._window.free(frames.errno_of(frame))
                     kind = Kind.HELLO if frame.kind is Kind.REFUSED else frame.kind
                     reply = self._waiting.pop((frame.number, kind), None)
                     if reply:
                         reply.give(frame)
         self.closed.set()
+        if self._window:
+            self._window.close()
         for reply in list(self._waiting.values()):
             reply.give(None)
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.features.guests.architecture import AARCH64, X86_64
@@ -147,7 +147,7 @@ def limited(memory: str) -> Resources:
     return Resources.model_validate({"memory": memory})
 
 
-@pytest.mark.parametrize("kind", ["qemu", "virtualbox", "xen"])
+@pytest.mark.parametrize("kind", ["qemu", "virtualbox", "xen", "uml"])
 def test_a_guest_that_would_not_come_up_is_refused(kind: str):
     environment = registry.environments()[kind]
     options, small = environment.options.model_validate({}), limited("100MiB")
@@ -216,3 +216,32 @@ def test_a_machine_of_arm64_has_its_own_board_cpu_and_console():
         value(argv, "-cpu").startswith("max") and value(replace(machine, accelerator="kvm").argv(), "-cpu") == "host"
     )
     assert "console=ttyAMA0" in machine.command_line() and "console=ttyS0" in PLAIN.command_line()
+
+
+def test_a_microvm_has_no_pci_and_asks_its_host_for_its_clock():
+    disks = (Disk(Path("/c/root.ext4"), read_only=True), Disk(Path("/d/data")))
+    machine = replace(PLAIN, machine_type="microvm", disks=disks, network=TAP, queues=2, tsc_khz=2_000_000)
+    argv = machine.argv()
+    assert value(argv, "-M").startswith("microvm") and not any("-pci" in word or "romfile" in word for word in argv)
+    assert "virtio-serial-device" in argv and value(argv, "-device", "drive=d1").startswith("virtio-blk-device")
+    card = value(argv, "-device", "netdev=net")
+    assert card.startswith("virtio-net-device") and card.endswith(",mq=on")
+    assert machine.modules()[0] == "virtio_mmio" and {*machine.modules()} <= {*DRIVERS}
+    assert {"tsc_early_khz=2000000", "tsc=reliable"} <= {*machine.command_line()}
+    assert "virtio_mmio" not in PLAIN.modules() and not any("tsc" in word for word in PLAIN.command_line())
+
+
+@pytest.mark.parametrize("options", [{"nic": "e1000"}, {"disk": "ide"}])
+def test_a_microvm_has_only_devices_without_pci(options: dict[str, str], monkeypatch):
+    qemu = registry.environments()["qemu"]
+    monkeypatch.setattr("weighbridge.features.guests.environments.qemu.HOST", X86_64)
+    (why,) = qemu.check(qemu.options.model_validate({"machine": "microvm", **options}), needs=Needs())
+    assert_sentence(why)
+    assert qemu.check(qemu.options.model_validate({"machine": "microvm", "nic": "vhost"}), needs=Needs()) == []
+
+
+def test_a_microvm_is_refused_where_qemu_has_none(monkeypatch):
+    qemu = registry.environments()["qemu"]
+    monkeypatch.setattr("weighbridge.features.guests.environments.qemu.HOST", AARCH64)
+    (why,) = qemu.check(qemu.options.model_validate({"machine": "microvm"}), needs=Needs())
+    assert_sentence(why)

@@ -21,6 +21,8 @@ class Architecture:
     cpus: Mapping[str, str]
     has_ide: bool = True
     """Whether a disk can use IDE: Debian's kernel has drivers for QEMU's controller."""
+    has_microvm: bool = True
+    """Whether QEMU has a machine ``microvm`` for it."""
 
     @property
     def kernel(self) -> str:
@@ -32,7 +34,7 @@ X86_64 = Architecture("x86_64", "amd64", "qemu-system-x86_64", "q35", "ttyS0", {
 AARCH64 = Architecture(
     "aarch64", "arm64", "qemu-system-aarch64", "virt,gic-version=max", "ttyAMA0",
     # signing pointers with the architecture's own cipher costs an emulated CPU half of its time
-    {"kvm": "host", "tcg": "max,pauth-impdef=on"}, has_ide=False,
+    {"kvm": "host", "tcg": "max,pauth-impdef=on"}, has_ide=False, has_microvm=False,
 )  # fmt: skip
 KNOWN = {each.name: each for each in (X86_64, AARCH64)}
 

@@ -26,8 +26,8 @@ _DEPMOD = "depmod"
 PROGRAMS = (debian_archive.PROGRAM, _DEPMOD)
 """The programs that build it."""
 DRIVERS = (
-    "virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag", "udp_diag",
-    "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
+    "virtio_pci", "virtio_mmio", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag",
+    "udp_diag", "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
 )  # fmt: skip
 _BUILDER = 2
 _KIND = "kernels"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from weighbridge.features.guests.architecture import HOST, Architecture
 from weighbridge.features.guests.network import Network
@@ -13,6 +13,8 @@ Accelerator = Literal["kvm", "tcg"]
 Nic = Literal["virtio", "vhost", "e1000", "e1000e", "rtl8139"]
 DiskBus = Literal["virtio", "ide"]
 CacheMode = Literal["writeback", "writethrough", "none", "directsync", "unsafe"]
+MachineType = Literal["standard", "microvm"]
+"""The machine of QEMU: the usual one for the architecture (q35, virt), or one without PCI."""
 
 DATA_DRIVE = "d1"
 """The name of the second disk."""
@@ -40,7 +42,14 @@ _DISK_DRIVERS: dict[str, tuple[str, ...]] = {"virtio": ("virtio_blk",), "ide": (
 _DISK_NAMES = {"virtio": "vd", "ide": "sd"}
 _FIRST_DOMAIN = 0.5, 512 * 2**20
 """The share of a machine's memory for the first domain of its hypervisor, and the least bytes of it."""
-_ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
+_ALWAYS = ("virtio_console", "crc32c_generic", "ext4", "tcp_diag", "udp_diag")
+_BUSES: Mapping[MachineType, tuple[str, str]] = {
+    "standard": ("-pci", "virtio_pci"),
+    "microvm": ("-device", "virtio_mmio"),
+}
+"""The end of the names of virtio's devices, and the driver of their bus in the guest."""
+_MICROVM = "microvm,acpi=on"
+"""The machine. Its kernel finds the devices in the tables of ACPI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,10 @@ class QemuMachine:
     hypervisor: Path | None = None
     """A hypervisor that is booted first; the kernel is then that of its first domain."""
     architecture: Architecture = HOST
+    machine_type: MachineType = "standard"
+    tsc_khz: int = 0
+    """The frequency of the host's time stamp counter, for a machine that cannot measure it; 0 for others."""
+    window: ClassVar[int] = 0
 
     def argv(self) -> tuple[str, ...]:
         """Return QEMU's argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""
@@ -93,16 +106,22 @@ class QemuMachine:
             model += ",-smap"
         return (
             architecture.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-M", f"{architecture.machine}{',memory-backend=ram' if self.huge_pages else ''}",
+            "-M", f"{self._type()}{',memory-backend=ram' if self.huge_pages else ''}",
             "-name", f"{self.name},debug-threads=on",
             "-accel", _ACCELERATORS[self.accelerator], "-cpu", model, "-smp", str(self.cpus),
             "-m", f"{self.memory >> 20}M", *self._memory(),
             *self._boot(),
-            "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
+            "-chardev", "stdio,id=port,signal=off", "-device", self._virtio("serial"),
             "-device", "virtserialport,chardev=port,name=weighbridge",
             "-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console",
             *self._disks(), *self._network(), *self._monitor(),
         )  # fmt: skip
+
+    def _type(self) -> str:
+        return _MICROVM if self.machine_type == "microvm" else self.architecture.machine
+
+    def _virtio(self, name: str) -> str:
+        return f"virtio-{name}{_BUSES[self.machine_type][0]}"
 
     def _memory(self) -> tuple[str, ...]:
         if not self.huge_pages:
@@ -134,13 +153,14 @@ class QemuMachine:
         console = self.architecture.console if self.hypervisor is None else "hvc0"
         disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
         init_arguments = words(self.name, self.modules(), disks, self.network, self.open_files)
-        return (f"console={console}", "quiet", "panic=-1", "--", *init_arguments, *self.arguments)
+        clock = (f"tsc_early_khz={self.tsc_khz}", "tsc=reliable") if self.tsc_khz else ()
+        return (f"console={console}", "quiet", "panic=-1", *clock, "--", *init_arguments, *self.arguments)
 
     def modules(self) -> tuple[str, ...]:
         """Return the drivers that the guest loads, by `weighbridge.features.guests.kernel`'s names."""
         disks = (driver for disk in self.disks for driver in _DISK_DRIVERS[disk.bus])
         network = (_NICS[self.nic][1],) if self.network else ()
-        return tuple(dict.fromkeys((*_ALWAYS, *disks, *network)))
+        return tuple(dict.fromkeys((_BUSES[self.machine_type][1], *_ALWAYS, *disks, *network)))
 
     def _disks(self) -> list[str]:
         words = ["-device", "piix3-ide,id=ide"] if any(disk.bus == "ide" for disk in self.disks) else []
@@ -150,7 +170,7 @@ class QemuMachine:
             only = ",snapshot=on" if disk.temporary else only
             image = _escaped(str(disk.image) if disk.socket is None else f"nbd+unix:///?socket={disk.socket}")
             words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{_ERRORS}{only}"]
-            device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else "virtio-blk-pci"
+            device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else self._virtio("blk")
             words += ["-device", f"{device},drive=d{number}"]
         return words
 
@@ -160,11 +180,13 @@ class QemuMachine:
     def _network(self) -> list[str]:
         if self.network is None:
             return []
-        device = f"{_NICS[self.nic][0]},netdev=net,mac={self.network.hardware},romfile="
-        device += _PLAIN if not self.network.offloads and _NICS[self.nic][1] == "virtio_net" else ""
+        virtio, has_pci = _NICS[self.nic][1] == "virtio_net", self.machine_type == "standard"
+        name = self._virtio("net") if virtio else _NICS[self.nic][0]
+        device = f"{name},netdev=net,mac={self.network.hardware}{',romfile=' if has_pci else ''}"
+        device += _PLAIN if not self.network.offloads and virtio else ""
         netdev = f"{self.network.netdev()}{',vhost=on' if self.nic == 'vhost' else ''}"
-        if self.queues > 1:  # an interrupt per queue, plus one for changes and one for control
-            device += f",mq=on,vectors={2 * self.queues + 2}"
+        if self.queues > 1:  # on PCI, an interrupt per queue, plus one for changes and one for control
+            device += f",mq=on{f',vectors={2 * self.queues + 2}' if has_pci else ''}"
             netdev += f",queues={self.queues}"
         return ["-netdev", netdev, "-device", device]
 

@@ -1,21 +1,24 @@
 """The connection of a guest's network interface to its host: a tap on a bridge, or QEMU's own network stack."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weighbridge.errors import Unavailable
-from weighbridge.linux.links import NO_OFFLOADS
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.bridge import bridge_for
+from weighbridge.linux.links import NO_OFFLOADS, must
 from weighbridge.model.command import Command, HostProcess, PublishedPort
 from weighbridge.model.host import Host
+from weighbridge.model.site import SiteRequest
 
 _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """An interface of the host that QEMU makes and removes; it is a port of ``bridge``.
+    """An interface of the host that the hypervisor makes and removes; it is a port of ``bridge``.
 
     ``guest_address`` and the host's address ``gateway`` are on the bridge; ``mtu`` is in bytes.
     """
@@ -27,6 +30,8 @@ class Tap:
     mtu: int
     offloads: bool = True
     """Whether it passes packets larger than its cable's."""
+    made_first: bool = False
+    """Whether it is up before the hypervisor starts: after a refused frame, user-mode Linux sends nothing more."""
     mask: ClassVar[str] = "255.255.255.0"
 
     @property
@@ -50,22 +55,41 @@ class Tap:
                 f"link delete {self.name}"
             )
 
+    @contextmanager
+    def made(self, host: Host) -> Iterator[None]:
+        """Create the tap as a port of the bridge if it is ``made_first``, and remove it in the end. Unavailable."""
+        if not self.made_first:
+            yield
+            return
+        must(host, "ip", "tuntap", "add", "dev", self.name, "mode", "tap")
+        try:
+            for words in self._settings():
+                must(host, *words)
+            yield
+        finally:
+            with suppress(EnvironmentLost, Unavailable):
+                must(host, "ip", "link", "delete", self.name)
+
+    def _settings(self) -> Iterator[tuple[str, ...]]:
+        for words in (("master", self.bridge), ("mtu", str(self.mtu)), ("up",)):
+            yield ("ip", "link", "set", self.name, *words)
+        if not self.offloads:
+            yield ("ethtool", "-K", self.name, *NO_OFFLOADS)
+
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
         """Make the tap a port of the bridge once QEMU has made it. Raises Unavailable with ``why`` if it does not."""
+        if self.made_first:
+            return
         deadline = time.monotonic() + _MADE_S
         while not _exists(host, self.name):
             if hypervisor.poll() is not None or time.monotonic() > deadline:
                 raise Unavailable(f"host {host.name}: {why()}")
             time.sleep(_LOOK_S)
-        for words in (("master", self.bridge), ("mtu", str(self.mtu)), ("up",)):
-            completed = host.run(Command(("ip", "link", "set", self.name, *words), 10))
+        for words in self._settings():
+            completed = host.run(Command(words, 30))
             if completed.returncode != 0:
                 ended = hypervisor.wait(_TOGETHER_S)
                 raise Unavailable(f"host {host.name}: {why() if ended else completed.last_words}")
-        if not self.offloads:
-            completed = host.run(Command(("ethtool", "-K", self.name, *NO_OFFLOADS), 30))
-            if completed.returncode != 0:
-                raise Unavailable(f"host {host.name}: offloads cannot be switched off: {completed.last_words}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +126,24 @@ class UserNetwork:
     def must_be_free(self, host: Host) -> None:
         """Do nothing: QEMU reports a port in use."""
 
+    def made(self, host: Host) -> AbstractContextManager[None]:
+        """Make nothing: the network is a part of QEMU."""
+        return nullcontext()
+
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
         """Do nothing: the network is a part of QEMU."""
 
 
 Network = Tap | UserNetwork
+
+
+def tap_of(request: SiteRequest, *, attached: bool, made_first: bool = False) -> Tap:
+    """Return a tap on the bridge of a site, which has the host's interface as a port if it is ``attached``."""
+    bridge = bridge_for(request, attached=attached)
+    disposable = request.host.capabilities.disposable
+    offloads = disposable is None or not attached or disposable.offloads
+    port, address = bridge.next_port(), bridge.next_address()
+    return Tap(port, bridge.name, address, bridge.gateway, bridge.mtu, offloads, made_first)
 
 
 def _exists(host: Host, link: str) -> bool:

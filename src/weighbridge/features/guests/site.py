@@ -14,7 +14,7 @@ from weighbridge.model.site import SiteRequest
 _SYNC_S = 120.0
 _DEVICES: Mapping[str, tuple[str, ...]] = {
     NETWORK_DRIVER: ("/sys/class/net/eth0/device/uevent",),
-    DISK_DRIVER: ("/sys/class/block/vdb/device/uevent", "/sys/class/block/sdb/device/uevent"),
+    DISK_DRIVER: tuple(f"/sys/class/block/{name}/device/uevent" for name in ("vdb", "sdb", "ubdb")),
 }
 """The files in /sys with the drivers; the first disk holds the root."""
 _QUEUE = "/sys/class/net/eth0/queues/rx-{}/rps_cpus"

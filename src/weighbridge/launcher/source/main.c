@@ -1,6 +1,6 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
- *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
+ *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--taken] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
  *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
@@ -10,6 +10,7 @@
  * mounts it mounts before it starts a program, so that "self" can do so too and its programs have no capabilities.
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
+ * With --taken it tells how much of its input it has read, over a line that loses what is sent too early.
  * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
  * where one is asked for: one that brings up a site (a hypervisor, bwrap). If it also has a root folder, that program
  * starts us again as /run/weighbridge-launcher, and finds TEXT in /run/weighbridge-settings.
@@ -151,6 +152,10 @@ int main(int count, char **words)
 		const char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
 		if (strcmp(word, "--net") == 0) {
 			site.own_network = 1;
+			continue;
+		}
+		if (strcmp(word, "--taken") == 0) {
+			tells_taken = 1;
 			continue;
 		}
 		if (strcmp(word, "--root") == 0) {

@@ -13,6 +13,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as
 static uint8_t *held;          /* what has been read and not been given yet */
 static size_t filled, room, given;
 
+int tells_taken;
+
 static const uint8_t *take(struct frame *frame, size_t size)
 {
 	const uint8_t *at = frame->at;
@@ -84,6 +86,11 @@ static int fill(size_t wanted)
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR;
 	filled += got;
+	if (got > 0 && tells_taken) {
+		struct body body = {.size = 0};
+		put_u32(&body, got);
+		send_frame(TAKEN, 0, &body, NULL, NULL, 0);
+	}
 	return got > 0;
 }
 

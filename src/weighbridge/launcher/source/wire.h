@@ -10,7 +10,7 @@ enum kind {
 	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', LISTENING = 'L', ALONE = 'Q', PRINTED = 'P', PAUSE = 'F',
 	SAMPLE = 'M',
 	/* to Weighbridge */
-	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
+	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd', TAKEN = 't',
 };
 
 #define VERSION 9
@@ -31,6 +31,10 @@ uint32_t *take_u32s(struct frame *frame, size_t count);  /* to be freed; NULL: t
 
 /* Gives back the memory of what has not been taken of a frame: whole pages of it. */
 void drop_rest(struct frame *frame);
+
+/* Whether a frame tells how many bytes each read has taken: over a line without flow control, no more may be on the way
+   than it holds. */
+extern int tells_taken;
 
 /* Gives 1 and the next whole frame, 0 where there is none yet, -1 at the end of the stream or where it is damaged.
    The frame is valid until the next call. */

@@ -14,10 +14,10 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.features.guests import accelerator, data_disk, disk, huge_pages, kernel, monitor, ramdisk, vcpus
 from weighbridge.features.guests.accelerator import LAYERS, AcceleratorChoice, chosen
 from weighbridge.features.guests.architecture import HOST
-from weighbridge.features.guests.console import last_words
+from weighbridge.features.guests.boot import booted
 from weighbridge.features.guests.group import hypervisor_group
-from weighbridge.features.guests.machine import DATA_DRIVE, CacheMode, Disk, DiskBus, Nic, QemuMachine
-from weighbridge.features.guests.network import Network, Tap, UserNetwork
+from weighbridge.features.guests.machine import DATA_DRIVE, CacheMode, Disk, DiskBus, MachineType, Nic, QemuMachine
+from weighbridge.features.guests.network import Network, UserNetwork, tap_of
 from weighbridge.features.guests.resources import (
     SMALLER,
     cpus_of,
@@ -29,10 +29,8 @@ from weighbridge.features.guests.resources import (
     reserved,
 )
 from weighbridge.features.guests.site import GuestSite
-from weighbridge.hosts.bridge import bridge_for
-from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.within import within
-from weighbridge.linux.process import environment_of, most_open_files, mounted_by
+from weighbridge.launcher import build
+from weighbridge.linux.process import most_open_files, mounted_by
 from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
@@ -41,11 +39,6 @@ from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
 
-BOOTS_S = (90.0, 90.0)
-"""Seconds that each boot can take until its launcher greets: 4 when emulated on an idle machine, several times as
-long on a busy one. Of some hundred emulated boots with two virtual CPUs one stood still without a word: hence two.
-"""
-_TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
 _VIRTIO = ("virtio", "vhost")
 """The interfaces that can have several queues."""
@@ -63,13 +56,16 @@ class QemuOptions(EnvironmentOptions):
     run's own; with ``attach: interface`` the host's interface is a port of it; ``user`` is QEMU's own network
     stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
-    A guest uses at most as many ``queues`` as it has virtual CPUs. With ``huge_pages`` its memory is in pages that
-    the host has reserved (``vm.nr_hugepages``).
+    ``machine: microvm`` has virtio devices alone, without PCI. A guest uses at most as many ``queues`` as it has
+    virtual CPUs. With ``huge_pages`` its memory is in pages that the host has reserved (``vm.nr_hugepages``).
     """
 
     accelerator: Annotated[
         AcceleratorChoice, Field(description="auto: KVM if a guest boots with it, otherwise emulation (tcg)")
     ] = "auto"
+    machine: Annotated[
+        MachineType, Field(description="QEMU's machine: q35 (virt on ARM), or microvm, which has no PCI")
+    ] = "standard"
     network: Annotated[
         Literal["bridge", "user", "none"],
         Field(description="A tap on a bridge created for the run, or QEMU's user network"),
@@ -127,6 +123,7 @@ class Qemu(Environment):
             problems.append(FORWARDED_ONE_WAY)
         if options.disk == "ide" and not HOST.has_ide:
             problems.append(f"{HOST.name} machines have no IDE. Use disk: virtio")
+        problems += _without_pci(options) if options.machine == "microvm" else []
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
         if options.queues > 1 and (options.network != "bridge" or options.nic not in _VIRTIO):
@@ -167,7 +164,7 @@ class Qemu(Environment):
             behind = request.role == "client" and not request.separate_hosts
             cpus = own_cpus(request.limits, request.host, behind_server=behind) if options.pin else None
             machine, notes = _machine(options, request, stack)
-            launcher = stack.enter_context(_launcher(machine, request, group))
+            launcher = stack.enter_context(booted(machine, request, group))
             if cpus is not None:
                 notes |= _pinned(request, group, cpus)
             notes |= _cached(machine)
@@ -188,6 +185,18 @@ class Qemu(Environment):
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end
                 site.thaw()
+
+
+def _without_pci(options: Any) -> list[str]:
+    """Return why a machine without PCI cannot have these devices."""
+    if not HOST.has_microvm:
+        return [f"QEMU has no machine: microvm for {HOST.name}. Use machine: standard"]
+    problems = []
+    if options.disk != "virtio":
+        problems.append("machine: microvm has no PCI for disk: ide. Use disk: virtio")
+    if options.network != "none" and options.nic not in _VIRTIO:
+        problems.append(f"machine: microvm has no PCI for nic: {options.nic}. Use nic: virtio or vhost")
+    return problems
 
 
 def _without_memory(options: Any, needs: Needs) -> Readiness | None:
@@ -219,6 +228,8 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
         nic=options.nic,
         queues=options.queues,
         huge_pages=options.huge_pages,
+        machine_type=options.machine,
+        tsc_khz=_tsc_khz(request) if options.machine == "microvm" and accelerated == "tcg" else 0,
         open_files=most_open_files(),
         monitor=next((socket for each in data if (socket := each.image.with_name(_SOCKET)) and _fits(socket)), None),
     )
@@ -229,6 +240,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
         "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
+        **({"machine": options.machine} if options.machine != "standard" else {}),
         "virtual CPUs": str(machine.cpus),
         "memory": f"{machine.memory >> 20} MiB",
         "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
@@ -244,6 +256,18 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     if machine.network and not machine.network.offloads and options.nic not in _VIRTIO:
         notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than the MTU of its cable"
     return machine, notes
+
+
+def _tsc_khz(request: SiteRequest) -> int:
+    """Return the frequency of the host's time stamp counter, which an emulated CPU has, too. Raises Unavailable.
+
+    A microvm without KVM has no other timer with which its kernel could measure it.
+    """
+    launcher = request.host.program(build.ensure(request.run.cache, request.run.say))
+    completed = request.host.run(Command((launcher, "ticks"), 20))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {request.host.name}: the frequency of its CPU's clock is unknown")
+    return int(completed.text)
 
 
 def _cached(machine: QemuMachine) -> dict[str, str]:
@@ -286,10 +310,7 @@ def _network(options: Any, request: SiteRequest) -> Network | None:
         return None
     if options.network == "user":
         return UserNetwork(_outside(request), request.ports)
-    bridge = bridge_for(request, attached=bool(options.attach))
-    disposable = request.host.capabilities.disposable
-    offloads = disposable is None or not options.attach or disposable.offloads
-    return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu, offloads)
+    return tap_of(request, attached=bool(options.attach))
 
 
 def _outside(request: SiteRequest) -> str:
@@ -308,51 +329,6 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
     """Return the guest's own disk for the site's data, in a folder of the host's disk."""
     if data := data_disk.of_site(request, stack):
         yield Disk(Path(data), options.disk, options.cache)
-
-
-@contextmanager
-def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
-    """Boot the guest and yield its launcher; boot again if it hangs, not if it ends."""
-    for attempt, ready_s in enumerate(BOOTS_S, 1):
-        with ExitStack() as stack:
-            boot = _Boot(machine, request, group, stack)
-            try:
-                launcher = boot.launcher(ready_s)
-            except Unavailable:
-                if boot.ended or attempt == len(BOOTS_S):
-                    raise
-                request.run.say(f"{request.title}: its guest did not answer within {ready_s:.0f} s; booting it again")
-                continue
-            yield launcher
-            return
-
-
-class _Boot:
-    """A guest that is started, and ended with ``stack``."""
-
-    def __init__(self, machine: QemuMachine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
-        host, run = request.host, request.run
-        if machine.network is not None:
-            machine.network.must_be_free(host)
-        self._machine, self._request, self._stack = machine, request, stack
-        self._process, self._stream = host.talk(Command(within(host, run, group, *machine.argv())))
-        stack.callback(self._process.stop)
-        self.ended = False
-        """Whether QEMU had ended by itself when the guest was given up."""
-
-    def launcher(self, ready_s: float) -> Launcher:
-        """Return the guest's launcher once it has greeted. Raises Unavailable."""
-        request = self._request
-        if self._machine.network is not None:
-            self._machine.network.join(request.host, self._process, self._why)
-        launcher = Launcher(self._stream, request.title, self._why, environment_of(request.run.id), ready_s)
-        return self._stack.enter_context(launcher)
-
-    def _why(self) -> str:
-        self.ended = self._process.wait(_TOGETHER_S)
-        console_tail = last_words(self._process.stop().stderr)
-        end = "its guest ended" if self.ended else "its guest does not answer"
-        return f"{end}{f': {console_tail}' if console_tail else ''}"
 
 
 PLUGIN = Qemu()

@@ -3,15 +3,16 @@
  *
  *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
  *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] --name NAME
- *          [--system PROGRAM,WORD,...] [--serial DEVICE]
+ *          [--system PROGRAM,WORD,...] [--serial DEVICE] [--layer FOLDER] [--taken]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
  * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
  * guest is a host itself. Its data is then where hosts keep what is brought to them.
  * With --terminal the launcher is on that device in place of the port, behind a line that says so: it may be the
  * console, to which the kernel then writes nothing but why it ends.
- * With --serial the port is a serial one, over which the host is asked for the other words: a boot medium is the same
- * for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end.
+ * With --serial the port is a serial one. Without a --name, the host is asked for the other words over it: a boot medium
+ * is the same for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end.
+ * "--disk hostfs" is the folder of the machine that a guest of user-mode Linux may see. The launcher knows --layer and --taken.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -45,11 +46,12 @@
 #define KEPT "/root/var/cache/weighbridge"
 #define ASKS "\nweighbridge: the guest asks\n"
 #define ASKED 256            /* words of the answer */
+#define HOSTFS "hostfs"
 
 /* What this process is told. */
 static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial, *terminal;
-static char *names[MODULES], *files = "0", *name = "none", *system_words[WORDS + 1];
-static int modules, prove, serial_port = -1;
+static char *names[MODULES], *files = "0", *name, *layered, *system_words[WORDS + 1];
+static int modules, prove, taken, serial_port = -1;
 
 static void end_guest(void)
 {
@@ -157,6 +159,15 @@ static void bring_up(int socket, const char *name)
 	set(socket, SIOCSIFFLAGS, &request, name);
 }
 
+/* User-mode Linux numbers the interfaces of its fastest driver by itself. */
+static void name_interface(int socket)
+{
+	struct ifreq request = {.ifr_name = "vec0", .ifr_newname = "eth0"};
+	if (access("/sys/class/net/vec0", F_OK) == 0)
+		set(socket, SIOCSIFNAME, &request, "vec0");
+	wait_for("/sys/class/net/eth0");
+}
+
 static void set_up_network(const char *address, const char *mask, const char *gateway, const char *mtu)
 {
 	int socket_of = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -165,7 +176,7 @@ static void set_up_network(const char *address, const char *mask, const char *ga
 	bring_up(socket_of, "lo");
 	if (address) {
 		struct ifreq request = {.ifr_name = "eth0"};
-		wait_for("/sys/class/net/eth0");
+		name_interface(socket_of);
 		request.ifr_addr = address_of(address);
 		set(socket_of, SIOCSIFADDR, &request, address);
 		request.ifr_netmask = address_of(mask);
@@ -288,8 +299,14 @@ static void take(int count, char **words)
 {
 	for (int at = 0; at < count; at++) {
 		char *word = words[at], *value = at + 1 < count ? words[at + 1] : NULL;
+		if (strncmp(word, "--", 2) != 0)  /* of the kernel's command line, but not known to the kernel */
+			continue;
 		if (strcmp(word, "--prove") == 0) {
 			prove = 1;
+			continue;
+		}
+		if (strcmp(word, "--taken") == 0) {
+			taken = 1;
 			continue;
 		}
 		if (strcmp(word, "--modules") == 0 && value)
@@ -316,6 +333,8 @@ static void take(int count, char **words)
 			split(value, system_words, WORDS);
 		else if (strcmp(word, "--serial") == 0)
 			serial = value;
+		else if (strcmp(word, "--layer") == 0)
+			layered = value;
 		at++;
 	}
 }
@@ -341,9 +360,13 @@ static void mount_root(void)
 {
 	unsigned long flags = system_words[0] ? MS_NOATIME : MS_RDONLY | MS_NOATIME;
 	const char *how = system_words[0] ? NULL : "norecovery";
-	wait_for(disk);
 	if (data)
 		wait_for(data);
+	if (strcmp(disk, HOSTFS) == 0) {
+		must_mount("none", "/root", HOSTFS, MS_RDONLY | MS_NOATIME, "");
+		return;
+	}
+	wait_for(disk);
 	must_mount(disk, "/root", "ext4", flags, how);
 	if (data && access("/root/proc", F_OK) != 0) {
 		const char *other = data;
@@ -385,7 +408,8 @@ int main(int count, char **words)
 	}
 	if (serial) {
 		serial_port = open_serial();
-		ask(serial_port);
+		if (!name)
+			ask(serial_port);
 	}
 	raise_files(files);
 	load_modules(names, modules);
@@ -403,8 +427,18 @@ int main(int count, char **words)
 		must_mount(data, "/data", "ext4", MS_NOATIME, NULL);
 		mkdir("/data/files", 0755);  /* an empty folder: beside it is what the file system keeps for itself */
 	}
-	char *launcher[] = {"/launcher", "--files", files, "--root", "/root", "--name", name,
-			    data ? "--data" : NULL, "/data/files", NULL};
+	char *launcher[WORDS] = {"/launcher", "--files", files, "--root", "/root", "--name", name ? name : "none"};
+	char **further = launcher + 7;
+	if (data) {
+		*further++ = "--data";
+		*further++ = "/data/files";
+	}
+	if (layered) {
+		*further++ = "--layer";
+		*further++ = layered;
+	}
+	if (taken)
+		*further++ = "--taken";
 	run_launcher(launcher);
 	if (data)
 		umount2("/data", MNT_DETACH);
