@@ -45,7 +45,7 @@ class AgentSession(Workload):
     comes from a fixed seed. A session has 43 commands: git status and log, ls and find, ripgrep, cat and sed, a patch
     with `git apply`, git diff, Python unit tests, a C build with make, and a JavaScript check. It ends with
     `git restore` and `git clean`. TypeScript is missing: Debian's compiler has 67 MB, and needed 3 s of CPU time for
-    one line, three times as long as all other steps together.
+    one line. All other steps together need 1 s.
 
     A Python script starts the commands. Its own work between two commands is not timed. A step fails the trial if a
     command fails or prints something else than expected, and so does a repository that differs after the trial.

@@ -1,4 +1,4 @@
-"""Makes the repository of an agent session, restores it, and checks it. It runs inside a site, as a script.
+"""Makes, restores and checks the repository of an agent session. This script runs inside a site.
 
     python3 repository.py make FOLDER PROGRAM...    create the repository in FOLDER, if the programs are installed
     python3 repository.py restore FOLDER    undo every change in it

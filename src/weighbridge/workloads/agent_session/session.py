@@ -1,11 +1,11 @@
-"""Runs the steps of an agent session, and times each of them. It runs inside a site, as a script.
+"""Runs the steps of an agent session, and times each of them. This script runs inside a site.
 
     python3 session.py FOLDER SESSIONS
 
-Each command is a process of its own, as an agent starts it, with its output in a pipe. The script prints a JSON line
-for each step of each session, and one line at the end. The time of a step is the sum over its commands, each from
-before its process starts until after it ends. The script needs only Python 3.9 and the programs of `COMMANDS`. The
-plug-in sets git's variables.
+Each command is a separate process whose output goes to a pipe, like the commands of an agent. The script prints a
+JSON line for each step of each session, and one line at the end. The time of a step is the sum over its commands,
+each from before its process starts until after it ends. The script needs only Python 3.9 and the programs of
+`COMMANDS`. The plug-in sets git's variables.
 """
 
 import json
