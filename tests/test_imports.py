@@ -201,7 +201,7 @@ def test_only_process_starts_processes():
     }
     own_text = {"console.py", "repository.py", "session.py"}  # sent as texts: Xen's console, and an agent's session
     assert using == {"process.py", *own_text}
-    for path in MODULES:
+    for path in (each for each in MODULES if each.name not in own_text):
         for call in ("os.system(", "os.fork(", "os.popen(", "os.posix_spawn", "os.exec", "os.spawn"):
             assert call not in path.read_text(), path
 

@@ -197,7 +197,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Podman:
 
 
 def test_each_command_of_podman_has_the_runtime_of_its_container(here: Podman):
-    runtime = {name: here.using(name)._argv("start")[2] for name in ("default", "crun", "kata", "/opt/youki")}
+    runtime = {name: here.using(name).argv("start")[2] for name in ("default", "crun", "kata", "/opt/youki")}
     assert runtime == {"default": "runc", "crun": "/usr/bin/crun", "kata": "kata", "/opt/youki": "/opt/youki"}
     assert here.using("crun").runtime_facts is here.runtime_facts, "all are one podman"
 

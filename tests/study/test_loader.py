@@ -88,14 +88,16 @@ def test_a_checked_study_cannot_be_changed():
 
 
 def test_every_kind_can_be_named_in_a_study():
+    needed = {"command": ", run: 'true'", "wrapper": ", preset: unshare"}
     for kind, environment in registry.environments().items():
         if misplaced(environment, THIS_MACHINE):
             continue  # a pod: tests/features/kubernetes/test_study.py
-        text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}}}")
-        if environment.check(environment.options(), needs=Needs(network=True)):
+        more = needed.get(kind, "")
+        text = changed("bridge: {kind: docker, network: bridge}", f"other: {{kind: {kind}{more}}}")
+        options = environment.options(**({"preset": "unshare"} if more else {}))
+        if environment.check(options, needs=Needs(network=True)):
             text = without_network(text)
         assert loaded(text)
-    needed = {"command": ", run: 'true'"}
     for kind in registry.workloads():
         assert loaded(changed("{kind: sysbench-cpu, duration: 1s}", f"{{kind: {kind}{needed.get(kind, '')}}}"))
 
