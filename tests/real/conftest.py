@@ -25,7 +25,7 @@ from weighbridge.userland.build import cache_folder, ensure, key_of
 
 from .apptainer import folder_of_programs
 from .machine import Machine
-from .weighing import IN_STORAGE_TESTS, kinds_in_every_environment
+from .weighing import NOT_IN_IMAGES, kinds_in_every_environment
 
 HERE = Path(__file__).parent
 
@@ -117,7 +117,7 @@ def _kernels() -> Path:
 
 def _light() -> list[Workload]:
     found = registry.workloads().values()
-    return [each for each in found if not each.maven and each.kind not in IN_STORAGE_TESTS]
+    return [each for each in found if not each.maven and each.kind not in NOT_IN_IMAGES]
 
 
 def _small() -> list[Workload]:
@@ -141,7 +141,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
         (folder / kind).symlink_to(kept)
     chart_library()  # keeps it in the user's cache
     copy_parts_of_pages(Path.home() / ".cache/weighbridge", folder)
-    everything = [each for each in registry.workloads().values() if each.kind not in IN_STORAGE_TESTS]
+    everything = [each for each in registry.workloads().values() if each.kind not in NOT_IN_IMAGES]
     with_java = kept_userland(everything)
     enough = {*_spec(_small()).packages}
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]

@@ -176,6 +176,14 @@ def syscalls(case: Case) -> Figures:
     return {name: call(name) for name in case.values}
 
 
+def agent_session(case: Case) -> Figures:
+    def step(name: str) -> Figure:
+        return Figure((rf'"step": "{name}", .*"nanoseconds": (\d+)',), lambda ns: sum(ns) / len(ns) / 1e6)
+
+    every = Figure((r'"nanoseconds": (\d+)',), lambda ns: sum(ns) / case.options.get("sessions", 2) / 1e9)
+    return {"session": every} | {name: step(name) for name in case.values if name != "session"}
+
+
 def stream(case: Case) -> Figures:
     def mean(name: str) -> Figure:
         patterns = (rf'"{name}", "bytes": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)')
@@ -241,6 +249,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-fileio": sysbench_fileio,
     "dd": dd,
     "sqlite": sqlite,
+    "agent-session": agent_session,
     "allocations": allocations,
     "syscalls": syscalls,
     "stream": stream,

@@ -51,7 +51,7 @@ LOAD_UNITS = {"rate": "requests/s"}
 PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "http": "HTTP"}
 """Workloads that are named after a protocol, which is written in capital letters."""
 
-SPELLED = {"cpu": "CPU", "gbit": "Gbit", **PROTOCOLS}
+SPELLED = {"c": "C", "cpu": "CPU", "gbit": "Gbit", "javascript": "JavaScript", "python": "Python", **PROTOCOLS}
 """Words that are not written in small letters."""
 
 RUN_TIME = "run time"
