@@ -162,3 +162,22 @@ def test_the_terminal_keeps_the_medians_at_80_columns(run):
     line = next(line for line in text.splitlines() if line.startswith(" docker-published") and "[" in line)
     assert "Mbit/s" in line and "significant" in line
     assert "Mbit/s" in shown(run(costs={"docker-published": 1.25}), width=50)
+
+
+def test_the_page_shows_the_further_metrics_of_a_single_workload(run):
+    store = run(costs={"host": 1.0, "bridge": 1.25})
+    analysis = analyse(store)
+    assert [row.title for row in matrix(analysis).further] == ["p99 latency"]
+    first, further = matrix_section(analysis).rows
+    assert (first.further, further.further) == (False, True)
+    assert further.link != first.link
+    host, bridge = further.cells
+    assert re.fullmatch(r"\[-\d\.\d, \d\.\d\] \(90%\)", host.small.replace("\u00a0", " "))
+    assert bridge.verdict == "different" and bridge.small.startswith("[")
+    assert "p99 latency" not in shown(store).partition("Control")[0]
+
+
+def test_further_metrics_are_not_in_the_matrix_of_several_workloads_or_of_one_environment(run):
+    several, single = run(costs={"host": 1.0, "bridge": 1.25}, workloads=[TCP, CPU]), run(costs={"bridge": 1.25})
+    for store in (several, single):
+        assert not matrix(analyse(store)).further

@@ -7,9 +7,18 @@ from weighbridge.analysis.path_tables import PathTable, path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import levels_id, load_id, metric_id
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_with_interval, large, matrix, native, small
+from weighbridge.report.text.matrix import (
+    MatrixCosts,
+    MatrixRow,
+    cost_with_interval,
+    interval,
+    large,
+    matrix,
+    native,
+    small,
+)
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
-from weighbridge.report.text.verdicts import effect
+from weighbridge.report.text.verdicts import effect, why_undecided
 
 MOST_WIDE = 5
 """Environments up to which a page has room for values on one line with their units."""
@@ -35,7 +44,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixLine:
-    """One workload in the matrix, with the id of the part with its details."""
+    """One workload in the matrix, or a further metric of the only one, with the id of the part with its details."""
 
     title: str
     workload: str
@@ -44,6 +53,8 @@ class MatrixLine:
     size: str
     """Its largest cost in percent, to sort by; empty if there is none."""
     cells: Sequence[MatrixCell]
+    further: bool
+    """Whether it is such a metric. Its intervals are short, because there can be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +65,18 @@ class MatrixSection:
     """Each with the name that is shown."""
     rows: Sequence[MatrixLine]
     many: bool
+    reasons: Sequence[str]
+    """Why costs of further metrics are undecided although their intervals exclude zero."""
 
     @property
     def verdicts(self) -> frozenset[str]:
         """The verdicts of its cells: only these are explained below it."""
         return frozenset(cell.verdict for row in self.rows for cell in row.cells)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a cell has a cost that can be negative."""
+        return "equivalent" in self.verdicts or any(row.further for row in self.rows)
 
 
 def matrix_section(analysis: Analysis) -> MatrixSection:
@@ -66,21 +84,29 @@ def matrix_section(analysis: Analysis) -> MatrixSection:
     cost_matrix = matrix(analysis)
     names = cost_matrix.environments
     many = len(names) > MOST_WIDE
-    rows = [
-        MatrixLine(
-            title=row.title,
-            workload=row.reports[0].workload,
-            native=native(analysis, row),
-            link=_link(analysis, row),
-            size=_size(row),
-            cells=[
-                _narrow(analysis, cell) if many else cell
-                for cell in (_cell(row, name, each) for name, each in zip(names, row.cells, strict=True))
-            ],
-        )
-        for row in (cost_matrix.rows if names else ())
-    ]
-    return MatrixSection([(name, display_name(name)) for name in names], rows, many)
+    rows = [_line(analysis, row, names, _link(analysis, row)) for row in cost_matrix.rows if names]
+    for number, row in enumerate(cost_matrix.further, 1):
+        rows.append(_line(analysis, row, names, metric_id(analysis, row.reports[0].label, number), further=True))
+    costs = [costs for row in cost_matrix.further for cell in row.cells if cell for _, costs in cell.rows]
+    reasons = [*dict.fromkeys(reason for each in costs for reason in why_undecided(each))]
+    return MatrixSection([(name, display_name(name)) for name in names], rows, many, reasons)
+
+
+def _line(
+    analysis: Analysis, row: MatrixRow, names: Sequence[str], link: str, *, further: bool = False
+) -> MatrixLine:
+    cells = [_cell(row, name, each) for name, each in zip(names, row.cells, strict=True)]
+    if further:
+        cells = [_short(row, cell, costs) if costs else cell for cell, costs in zip(cells, row.cells, strict=True)]
+    return MatrixLine(
+        title=row.title,
+        workload=row.reports[0].workload,
+        native=native(analysis, row),
+        link=link,
+        size=_size(row),
+        cells=[_narrow(analysis, cell) if len(names) > MOST_WIDE else cell for cell in cells],
+        further=further,
+    )
 
 
 def _size(row: MatrixRow) -> str:
@@ -103,6 +129,13 @@ def _cell(row: MatrixRow, environment: str, cell: MatrixCosts | None) -> MatrixC
         environment, cell.shown_as if cell else "",
         large(row, cell), small(row, cell), style, cost_with_interval(row, cell) if cell else "not measured here",
     )  # fmt: skip
+
+
+def _short(row: MatrixRow, cell: MatrixCell, costs: MatrixCosts) -> MatrixCell:
+    """Return a cell without the words of its cost, which are still its title."""
+    if cell.verdict not in ("inconclusive", "equivalent"):
+        return cell
+    return replace(cell, small=interval(row, costs), title=cell.small)
 
 
 def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:

@@ -1,13 +1,13 @@
 """The matrix: one cell for each workload and environment, and its words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
-from weighbridge.report.text.metric_names import label_words, metric_title, value_unit
+from weighbridge.report.text.metric_names import label_words, metric_name, metric_title, value_unit
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import swept
 from weighbridge.report.text.verdicts import (
@@ -65,6 +65,8 @@ class Matrix:
 
     environments: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
+    further: tuple[MatrixRow, ...] = ()
+    """The other metrics of a single workload that several environments ran; only the page has room for them."""
 
 
 def matrix(analysis: Analysis) -> Matrix:
@@ -74,11 +76,20 @@ def matrix(analysis: Analysis) -> Matrix:
     for title, reports in _rows(analysis).items():
         cells = {name: _cell(analysis, reports, name) for name in names}
         rows.append(MatrixRow(title, tuple(reports), tuple(cells[name] for name in names)))
-    columns = [number for number in range(len(names)) if any(row.cells[number] for row in rows)]
+    columns = [names[number] for number in range(len(names)) if any(row.cells[number] for row in rows)]
+    further = _further(analysis) if len(rows) == len(analysis.headlines) == 1 and len(columns) > 1 else ()
     return Matrix(
-        tuple(names[number] for number in columns),
-        tuple(MatrixRow(row.title, row.reports, tuple(row.cells[number] for number in columns)) for row in rows),
+        tuple(columns),
+        tuple(replace(row, cells=tuple(row.cells[names.index(name)] for name in columns)) for row in rows),
+        tuple(
+            MatrixRow(metric_name(each), (each,), tuple(_cell(analysis, (each,), name) for name in columns))
+            for each in further
+        ),
     )
+
+
+def _further(analysis: Analysis) -> Sequence[MetricReport]:
+    return [each for each in analysis.metrics if not each.headline and not each.resource_use]
 
 
 def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
@@ -178,6 +189,12 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell_effect is not None and cell.shown_as == "different":
         return cell_effect.interval
     return ", ".join([cost_with_interval(row, cell), *why_undecided(compared)]) if cell_effect is not None else ""
+
+
+def interval(row: MatrixRow, cell: MatrixCosts) -> str:
+    """Return the interval of a cost alone, where positive is worse: ``[-1.4, 2.6] (90%)``; empty without one."""
+    report, compared = cell.rows[0]
+    return "".join(judged_cost_text(compared, report.unit).partition("[")[1:])
 
 
 def _levels(row: MatrixRow, cell: MatrixCosts) -> str:
