@@ -4,10 +4,10 @@ import pytest
 
 from weighbridge.study.loader import load
 
-TOUR, DEVICES = "isolation-tour", "vm-network-devices"
+TOUR, DEVICES, AGENTS = "isolation-tour", "vm-network-devices", "agent-sandboxes"
 
 
-@pytest.mark.parametrize("name", [TOUR, DEVICES])
+@pytest.mark.parametrize("name", [TOUR, DEVICES, AGENTS])
 def test_only_the_baseline_must_be_there(name: str):
     study = load(name)
     required = [arm for arm in study.arms if not arm.optional]
@@ -32,3 +32,11 @@ def test_devices_differ_in_one_option_from_the_baseline():
         if arm.kind == "qemu" and not arm.aa_of:
             changed = {key for key, value in arm.options.model_dump().items() if value != same[key]}
             assert len(changed) == (arm.name != "virtio"), arm.name
+
+
+def test_the_sandboxes_of_agents_are_measured_in_ten_minutes():
+    study = load(AGENTS)
+    assert study.file.repetitions.budget is not None
+    assert study.file.repetitions.budget <= 480
+    (cell,) = study.cells
+    assert cell.options.sessions == 1
