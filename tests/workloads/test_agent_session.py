@@ -3,6 +3,7 @@
 import hashlib
 import random
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from weighbridge.workloads.agent_session import repository, session
 from .captured import AT, data, result
 
 PLUGIN = agent_session.PLUGIN
-PATCH = PLUGIN.files("solo", PLUGIN.options(), AT)["/run/weighbridge-agent-session/fix.patch"].decode()
+PATCH = PLUGIN.files("solo", PLUGIN.options(), AT)["/tmp/weighbridge-agent-fix.patch"].decode()
 
 
 def test_the_repository_is_the_same_each_time():
@@ -50,6 +51,12 @@ def test_a_session_reads_and_changes_files_that_are_there():
         name, *lines = section.splitlines()
         before = [line[1:] for line in lines if line[:1] in (" ", "-")]
         assert name == "/dev/null" or {*before} <= {*files[name.removeprefix("a/")].splitlines()}
+
+
+def test_its_files_are_next_to_each_other_in_a_folder_that_is_there():
+    files = PLUGIN.files("solo", PLUGIN.options(), AT)
+    assert {path.rpartition("/")[0] for path in files} == {"/tmp"}
+    assert Path(session.PATCH).name in {Path(path).name for path in files}
 
 
 def test_each_step_is_a_metric_and_they_add_up_to_the_session():

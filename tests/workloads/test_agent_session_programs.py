@@ -35,7 +35,7 @@ class Place:
 
     def run(self, command: Command, path: str = SITE_ENV["PATH"]) -> Completed:
         """Run a command of the plug-in here. It has only the variables that it gets in a site."""
-        moved = {"/run/weighbridge-agent-session": str(self._scripts), "/srv/agent-session": str(self.repository)}
+        moved = {"/tmp/weighbridge": f"{self._scripts}/weighbridge", "/srv/agent-session": str(self.repository)}
         argv = [re.sub("|".join(moved), lambda found: moved[found[0]], word) for word in command.argv]
         env = {**SITE_ENV, **command.env, "PATH": path}
         done = subprocess.run(argv, env=env, capture_output=True, timeout=600, check=False)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-PATCH = f"{Path(__file__).parent}/fix.patch"
+PATCH = f"{Path(__file__).parent}/weighbridge-agent-fix.patch"
 """The changes of the session, next to this script. The tests, the build and the check work on the changed files."""
 EDITED = ("README.md", "native/harbour.h", "src/harbour/base.py", "web/format.js")
 """The tracked files that the session changes."""
