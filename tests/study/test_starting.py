@@ -40,3 +40,16 @@ def test_commands_in_sites_that_the_host_cannot_enter(environment: str):
 def test_commands_in_several_sites_at_a_time():
     with raises_sentence(StudyError):
         made("exec, sites: 2", "docker, network: none")
+
+
+def test_a_burst_where_sites_open_one_after_the_other():
+    with raises_sentence(StudyError):
+        made("burst", "podman, network: none")
+    assert made("boot", "podman, network: none").cells
+
+
+def test_each_number_at_once_is_a_level():
+    levels = [dict(cell.level) for cell in made("burst, at_once: [2, 8]", "bubblewrap").cells]
+    assert levels == [{"at_once": "2"}, {"at_once": "8"}]
+    levels = [dict(cell.level) for cell in made("boot, ports: [0, 8]", "docker, network: bridge").cells]
+    assert levels == [{"ports": "0"}, {"ports": "8"}]

@@ -1,4 +1,4 @@
-"""boot and density: what is asked of the runner, and what is read from its record of opened sites."""
+"""boot, burst and density: what is asked of the runner, and what is read from its record of opened sites."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.openings import Opened, Opening, Openings, are_slow, start_slowdown
-from weighbridge.workloads import boot, density
+from weighbridge.workloads import boot, burst, density
 
 from .captured import data, parse
 
@@ -31,6 +31,8 @@ def test_boot_opens_one_after_another_and_density_all_together():
     assert boot.PLUGIN.openings(asked) == Openings(3, lasting_s=0.5)
     asked = boot.BootOptions.model_validate({"cold": True, "ports": 8, "running": 4})
     assert boot.PLUGIN.openings(asked) == Openings(lasting_s=1.0, cold=True, ports=8, running=4)
+    bursts = burst.BurstOptions.model_validate({"at_once": 16})
+    assert burst.PLUGIN.openings(bursts) == Openings(lasting_s=1.0, at_once=16)
     options = density.DensityOptions.model_validate({"sites": 5, "settle": "2s", "slow": 4})
     assert density.PLUGIN.openings(options) == Openings(5, together=True, settle_s=2.0, slow=4.0)
 
@@ -84,6 +86,17 @@ def test_boot_gives_the_phases_that_every_site_of_a_trial_has():
         {"time_to_create": 0.1, "time_to_start": 0.4}
     )
     assert not PHASES & {*values("boot", record(*phases, {}), sites=3)}
+
+
+def test_burst_gives_the_last_and_the_median_answer_of_each_burst():
+    answers = [{"ready_s": each} for each in (1, 4, 2, 3, 8, 2, 4, 6)]
+    found = values("burst", record(*answers), at_once=4)
+    assert found == pytest.approx({"time_to_last": (4 * 8) ** 0.5, "time_to_median": (2.5 * 5) ** 0.5})
+
+
+def test_a_part_of_a_burst_is_no_burst():
+    with raises_sentence(Unparseable):
+        values("burst", record({}, {}, {}), at_once=2)
 
 
 @pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {"close_s": 0})])

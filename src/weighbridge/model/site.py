@@ -168,7 +168,7 @@ class SiteEntry:
     words: tuple[str, ...] = ()
     """The words before the program's own, such as ``docker exec NAME``."""
     group: Group | None = None
-    """The control group in which the words start, or None. A program that joins namespaces stays in it."""
+    """The control group for the words, or None. A program that joins namespaces stays in its group."""
 
 
 class Site(Protocol):

@@ -52,7 +52,7 @@ class Exec(Workload):
     The time includes the start of the entering program (docker, nsenter), its work, the start of ``echo`` from the
     root filesystem, and the way of its output. With Docker the engine and its runtime work, too. A small C program
     without a shell starts the commands and reads the host's clock (``programs/repeat``). Its own CPU time for each
-    command is in the last line of the raw output.
+    command is in the last line of the raw output: 0.06 to 0.15 ms on a busy machine.
 
     nsenter joins namespaces and the control group of the site. It does not set the capabilities, the system-call
     filter or no-new-privileges of a sandbox, so its commands have more rights than the sandbox's own programs.
