@@ -64,15 +64,21 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_the_table_of_docker_20():
+    """As the engine answered, with paths of an ordinary installation."""
     info = info_of("docker-20-info-runtimes.json")
     table = runtimes.registered(info)
     assert {name: each.path for name, each in table.items()} == {
-        "runc": "runc", "crun": "/usr/bin/crun", "runsc": "/usr/local/bin/runsc",
+        "crun": "/usr/bin/crun", "runc": "runc", "runsc": "/usr/local/bin/runsc", "youki": "/usr/local/bin/youki",
     }  # fmt: skip
-    assert table["runsc"].arguments == ("--platform=systrap",)
     assert runtimes.in_engine(info, "/usr/bin/crun") == table["crun"]
-    assert runtimes.in_engine(info, "/usr/local/bin/runsc") is None, "its arguments are not the study's"
     assert runtimes.in_engine(info, "io.containerd.kata.v2") is None, "it knows no shims by name"
+
+
+def test_a_runtime_with_arguments_is_not_the_program_that_a_study_names():
+    info = {"Runtimes": {"slow": {"path": "/usr/bin/crun", "runtimeArgs": ["--debug"]}}}
+    entry = runtimes.in_engine(info, "slow")
+    assert entry is not None and entry.arguments == ("--debug",)
+    assert runtimes.in_engine(info, "/usr/bin/crun") is None
 
 
 def test_the_table_of_a_newer_docker():
@@ -170,7 +176,7 @@ def test_a_file_that_others_can_change_is_not_started(tmp_path: Path, monkeypatc
     assert runtimes.of_engine_to_start("crun") == state and runtimes.registration() == {}
 
 
-@pytest.mark.parametrize(("wanted", "ready"), [("crun", True), ("youki", False), ("/opt/youki", False)])
+@pytest.mark.parametrize(("wanted", "ready"), [("crun", True), ("krun", False), ("/opt/youki", False)])
 def test_the_running_engine_must_have_registered_it(answering: Callable[[Any], list[bool]], wanted: str, ready: bool):
     closed = answering(info_of("docker-20-info-runtimes.json"))
     state = runtimes.of_running_engine(wanted)

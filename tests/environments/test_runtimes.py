@@ -1,6 +1,7 @@
 """The option ``runtime`` of Docker and Podman: which values it takes, what is asked of the user, and what uses it."""
 
 import hashlib
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -156,8 +157,13 @@ def test_one_with_a_kernel_of_its_own_has_another_confinement(plugin: Any):
     assert plugin.unverified(virtual) and not plugin.unverified(usual) and not plugin.unverified()
 
 
+INSPECT = json.loads((Path(__file__).parent / "data/docker-20-inspect-crun.json").read_text())
+
+
 def container(runtime: str) -> Any:
-    return SimpleNamespace(attrs={"HostConfig": {"Runtime": runtime}, "State": {"Pid": 7}})
+    """A container as Docker 20 inspects one of crun's, with another runtime; "" leaves it out."""
+    settings = {**INSPECT["HostConfig"], "Runtime": runtime}
+    return SimpleNamespace(attrs={**INSPECT, "HostConfig": settings if runtime else {}})
 
 
 def test_the_first_container_of_an_engine_tells_which_runtime_made_it():
@@ -172,8 +178,9 @@ def test_the_first_container_of_an_engine_tells_which_runtime_made_it():
         host=SimpleNamespace(name="here", read=read), settings=SimpleNamespace(program=("dockerd",)),
     )  # fmt: skip
     options = DOCKER.options(runtime="crun")
-    with raises_sentence(Unavailable):
-        docker._runtime_facts(options, of_run, container("runc"))
+    for runtime in ("runc", ""):
+        with raises_sentence(Unavailable):
+            docker._runtime_facts(options, of_run, container(runtime))
     assert docker._runtime_facts(options, of_run, container("crun")) == {"runtime": "crun"}
     before = len(asked)
     assert docker._runtime_facts(options, of_run, container("crun")) == {"runtime": "crun"} and len(asked) == before
