@@ -175,8 +175,8 @@ def test_a_server_needs_a_network():
 
 
 def test_what_can_be_left_out_is_what_is_on():
-    assert WrapperOptions(preset="firejail").removable == {"seccomp", "capabilities", "no-new-privileges"}
-    assert WrapperOptions(preset="firejail", omit=("seccomp",)).removable == {"capabilities", "no-new-privileges"}
+    assert WrapperOptions(preset="firejail").removable == {"seccomp", "capabilities"}
+    assert WrapperOptions(preset="firejail", omit=("seccomp",)).removable == {"capabilities"}
     assert WrapperOptions(command=("x",)).removable == frozenset()
 
 
