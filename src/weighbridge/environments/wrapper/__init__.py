@@ -221,7 +221,9 @@ def _notes(
     notes = {"network": network or "decided by the wrapper", "wrapper": " ".join(words)}
     if chosen is None:
         return notes
-    if chosen.version and (found := _VERSION.search(request.host.run(Command(chosen.version, _TRY_S)).text)):
+    command_of_version = apart(chosen.version, root=request.host.root)  # firejail mounts folders in /run for it
+    printed = request.host.run(Command(command_of_version, _TRY_S)).text if chosen.version else ""
+    if found := _VERSION.search(printed):
         notes["version of the wrapper"] = found[0]
     return notes | not_covered(chosen)
 
@@ -249,12 +251,17 @@ def _trials(
     return trials
 
 
+def apart(words: Sequence[str], settings: str = "", *, root: bool) -> tuple[str, ...]:
+    """Return the command in a mount namespace with a /run and a /tmp of its own, so that it leaves nothing there."""
+    user = () if root else ("--user", "--map-root-user")
+    return ("unshare", *user, "--mount", "sh", "-c", _IN_MEMORY, "try", settings, *words)
+
+
 def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[str]) -> Readiness:
     """Return whether a preset starts a shell in a mount namespace with a /run and a /tmp of its own, as in a site."""
     places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS)
     words = (*chosen.words(network, without, places), "/bin/sh", "-c", ":")
-    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    argv = ("unshare", *user, "--mount", "sh", "-c", _IN_MEMORY, "try", chosen.settings(network, places), *words)
+    argv = apart(words, chosen.settings(network, places), root=os.geteuid() == 0)
     try:
         completed = run(Command(argv, _TRY_S))
     except Unavailable as why:
