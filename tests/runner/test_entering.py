@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from weighbridge import registry
+from weighbridge.launcher import build
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group
 from weighbridge.model.measurement import Outcome
@@ -23,7 +24,8 @@ from .world import Act, FakeHost, FakeSite, Program, World, finished, go, study,
 
 TIMES = "".join(f"output {100 + number} end {200 + number}\n" for number in range(3))
 PRINTED = Act(stdout=f"{TIMES}starts 3 own 52\n".encode(), hangs=False)
-REPEAT = ("weighbridge-repeat", "3", "echo")
+ROOT = "/root-of-a-stranger"
+REPEAT = ("/proc/self/exe", "repeat", "3", "echo")
 
 
 @pytest.fixture
@@ -47,6 +49,9 @@ def on_host(entered: World, monkeypatch: pytest.MonkeyPatch) -> list[Command]:
         return program
 
     monkeypatch.setattr(FakeHost, "start", start)
+    monkeypatch.setattr(FakeHost, "userland", lambda *_: ROOT)
+    monkeypatch.setattr(FakeHost, "program", lambda _, path: str(path))
+    monkeypatch.setattr(build, "ensure", lambda *_: Path("/cache/launcher"))
     monkeypatch.setattr(sites, "within", lambda host, run, group, *argv: ("within", str(group), *argv))
     return started
 
@@ -55,20 +60,26 @@ def exec_study() -> Study:
     return study("do: {kind: exec, commands: 3}, net: {kind: fake}", blocks=1)
 
 
-def test_words_are_started_on_the_host_from_the_root_filesystem(
-    entered: World, on_host: list[Command], tmp_path: Path
-):
+def test_words_are_started_on_the_host_by_our_own_launcher(entered: World, on_host: list[Command], tmp_path: Path):
     entered.entry = SiteEntry(("enter", "it"), cast(Group, "group"))
     told = go(tmp_path, exec_study())
     assert {*(finished(tmp_path).values())} == {Outcome.OK}
-    program = "/nonexistent/root/usr/local/bin/weighbridge-repeat"
-    assert {command.argv for command in on_host} == {("within", "group", program, "3", "enter", "it", "echo")}
+    words = ("within", "group", "/cache/launcher", "repeat", "3", "enter", "it", "echo")
+    assert {command.argv for command in on_host} == {words}
     assert not [argv for _, argv, _ in entered.started if argv[0] == REPEAT[0]]
     (record, *_) = [each for each in told.records if each.trial.workload == "do"]
     found = {each.metric.name: each.value for each in record.measurements}
     assert found["time_to_exit_p50"] == pytest.approx(201e-9)
     assert found["time_to_output_p50"] == pytest.approx(101e-9)
     assert entered.left() == []
+
+
+def test_no_file_of_the_root_filesystem_starts_on_the_host(entered: World, on_host: list[Command], tmp_path: Path):
+    """A root filesystem can be a stranger's: outside of the site its programs would run as root."""
+    entered.entry = SiteEntry(("enter", "it"), cast(Group, "group"))
+    go(tmp_path, exec_study())
+    assert on_host
+    assert not [word for command in on_host for word in command.argv if word.startswith((ROOT, "/nonexistent/root"))]
 
 
 def test_without_words_the_sites_launcher_starts_the_program(entered: World, on_host: list[Command], tmp_path: Path):

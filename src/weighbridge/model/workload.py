@@ -177,9 +177,9 @@ class Workload(Plugin):
     def enters(self, options: Any) -> bool:
         """Return whether its program starts others in the open site from the site's host, as ``docker exec`` does.
 
-        Its ``command`` then begins with the words of its program, which ``c`` names, and continues with
-        ``Endpoint.entry``. Weighbridge starts it on the host, or in the site if the entry is empty. Such a
-        workload has no port. Example: ``exec/``.
+        Its ``command`` then has the words for Weighbridge's launcher: ``repeat COUNT``, then ``Endpoint.entry``, then
+        the program. The launcher starts on the host, or in the site if the entry is empty. No file of the root
+        filesystem is started on the host. Such a workload has no port. Example: ``exec/``.
         """
         return False
 

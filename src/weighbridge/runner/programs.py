@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.facts.surroundings import room_of
+from weighbridge.linux.probing import LAUNCHER
 from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.linux.process import run as run_here
 from weighbridge.model.command import Command, Completed, Running, SiteProcess, port_in_use
@@ -149,6 +150,8 @@ class Programs:
             served = workload.command("server", options, stage.endpoints["server"]) if "server" in roles else None
             self._openings = workload.openings(options)
             self._commands = [workload.command(measured, options, its) for its in self._endpoints]
+            if self._entry is not None and not self._on_host:
+                self._commands = [replace(each, argv=(LAUNCHER, *each.argv)) for each in self._commands]
             if not self._on_host:  # it would have the settings of an image there
                 self._commands = [stage.started(measured, command) for command in self._commands]
             warming = (workload.warm_up(options, its) for its in self._endpoints)

@@ -16,6 +16,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
+from weighbridge.launcher import build
 from weighbridge.launcher.within import within
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
@@ -109,10 +110,12 @@ class OpenSite:
         return self.environment.open(self.options, request)
 
     def start_on_host(self, command: Command, group: Group | None) -> HostProcess:
-        """Start a program of its root filesystem on its host. Raises Unavailable, EnvironmentLost."""
-        host, request = self.site.host, self.request
-        program = f"{host.userland(request.userland)}/usr/local/bin/{command.argv[0]}"
-        argv = within(host, request.run, group, program, *command.argv[1:])
+        """Start the launcher on its host with the words of a command. Raises Unavailable, EnvironmentLost.
+
+        It never starts a file of the root filesystem, which can be a stranger's and must not run outside of the site.
+        """
+        host, run = self.site.host, self.request.run
+        argv = within(host, run, group, host.program(build.ensure(run.cache, run.say)), *command.argv)
         return host.start(replace(command, argv=argv))
 
     def wake(self) -> None:

@@ -81,7 +81,7 @@ class Stage:
     open_site: Callable[[int], AbstractContextManager[Site]] | None = None
     """Opens one more site like the measured one, with a number of published ports; it belongs to the caller."""
     start_on_host: Callable[[Command, Group | None], Running] | None = None
-    """Starts a program of the measured role's root filesystem on the site's host, in a control group."""
+    """Starts the launcher on the measured site's host, in a control group, with the words of a command."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations that were made: a site's name with the command. The first trial adds to it."""
     start_s: StartTimes = field(default_factory=dict)

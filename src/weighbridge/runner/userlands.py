@@ -238,8 +238,11 @@ def _commands(study: Study, userlands: Userlands) -> Iterator[tuple[Userland, st
                 inside = role == "solo" or role in study.file.inside
                 userland = userlands.of(role, arm.name if inside else OUTSIDE)
                 with contextlib.suppress(TrialFailure):  # the trial reports it
-                    command = userland.process.of(workload.command(role, options, _NOWHERE))
-                    yield userland, arm.name, command, workload.files(role, options, _NOWHERE)
+                    command = workload.command(role, options, _NOWHERE)
+                    if workload.enters(options):  # the launcher's words come first
+                        command = replace(command, argv=command.argv[2:])
+                    files = workload.files(role, options, _NOWHERE)
+                    yield userland, arm.name, userland.process.of(command), files
 
 
 def package_of(program: str) -> str:

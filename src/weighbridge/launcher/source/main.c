@@ -5,6 +5,7 @@
  *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
+ *     launcher repeat COUNT PROGRAM [ARGUMENT]...
  *
  * With --user it has a user namespace of its own, in which its user is root or has the same number as outside. What it
  * mounts it mounts before it starts a program, so that "self" can do so too and its programs have no capabilities.
@@ -38,6 +39,7 @@
 #include "probe.h"
 #include "processes.h"
 #include "relay.h"
+#include "repeat.h"
 #include "sample.h"
 #include "session.h"
 #include "site.h"
@@ -139,6 +141,9 @@ int main(int count, char **words)
 	int done = chore(count, words);
 	if (done >= 0)
 		return done;
+	int repeated = repeat(count, words);
+	if (repeated >= 0)
+		return repeated;
 	for (int number = 1; number < SIGRTMAX; number++)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);

@@ -17,7 +17,8 @@ from weighbridge.workloads._start_times import mean_of, measured_percentiles, pe
 
 TIME_TO_EXIT = Metric("time_to_exit", "s", "lower")
 TIME_TO_OUTPUT = Metric("time_to_output", "s", "lower")
-_PROGRAM = "weighbridge-repeat"
+_PROGRAM = "repeat"
+"""The mode of the launcher that starts a program again and again, and its name in messages."""
 _LONGEST_S = 10.0
 """The longest plausible time of one command."""
 _EXPECTED_S = 0.1
@@ -50,9 +51,13 @@ class Exec(Workload):
     number of commands, which is fixed before the run. A trial begins with a command that does not count.
 
     The time includes the start of the entering program (docker, nsenter), its work, the start of ``echo`` from the
-    root filesystem, and the way of its output. With Docker the engine and its runtime work, too. A small C program
-    without a shell starts the commands and reads the host's clock (``programs/repeat``). Its own CPU time for each
-    command is in the last line of the raw output: 0.06 to 0.15 ms on a busy machine.
+    root filesystem, and the way of its output. With Docker the engine and its runtime work, too. Weighbridge's own
+    launcher, a small C program, starts the commands without a shell and reads the host's clock
+    (``launcher/source/repeat.c``). Its own CPU time for each command is in the last line of the raw output: 0.06 to
+    0.15 ms on a busy machine.
+
+    On the host, Weighbridge starts only its launcher and the entering program. No file of the root filesystem runs
+    outside of the site.
 
     nsenter joins namespaces and the control group of the site. It does not set the capabilities, the system-call
     filter or no-new-privileges of a sandbox, so its commands have more rights than the sandbox's own programs.
@@ -63,7 +68,6 @@ class Exec(Workload):
     summary = "time of a command in a container, sandbox or chroot that is already there (docker exec, nsenter)"
     options = ExecOptions
     packages = ("coreutils",)
-    c = "repeat"
 
     def enters(self, options: ExecOptions) -> bool:
         return True
@@ -83,7 +87,7 @@ class Exec(Workload):
     def parse(self, options: ExecOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Read the times of all commands. Raises ProgramFailed or Unparseable."""
         lines = [f"output {POSITIVE} end {POSITIVE}"] * options.commands
-        printed = replace(completed["solo"], argv=(_PROGRAM,))  # else it is the program that starts it on the host
+        printed = replace(completed["solo"], argv=(_PROGRAM,))  # else it is the launcher's path
         *starts, _ = figures(printed, [*lines, rf"starts {options.commands} own (\d{{1,18}})"])
         output, end = ([start[place] / 1e9 for start in starts] for place in (0, 1))
         means = mean_of(TIME_TO_EXIT, end), mean_of(TIME_TO_OUTPUT, output)
