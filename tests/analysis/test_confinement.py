@@ -73,6 +73,8 @@ BY_FILTER = "refused (EPERM, seccomp)"
         ("allowed", "allowed", None),
         (BY_FILTER, "", None),
         ("", "allowed", None),
+        ("not known (ENOMEM)", "allowed", None),
+        ("allowed", "not known (EMFILE)", None),
     ],
 )
 def test_io_uring_is_a_confounder_if_one_side_refuses_it(docker: str, native: str, found: tuple[str, str] | None):

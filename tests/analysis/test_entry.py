@@ -1,59 +1,61 @@
-"""The two costs of a sandbox are told apart where `weigh` measured both, and nowhere else."""
+"""The two costs of a sandbox where `weigh` measured both: each has the verdict of its own comparison."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from weighbridge.analysis.remarks.entry import EntryAndSteady, _entry_and_steady
-from weighbridge.model.address import ArmId, CellId
-from weighbridge.model.level import NO_LEVEL
+from report.made_up_runs import LATENCY, Workload
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.remarks.entry import EntryAndSteady
+from weighbridge.analysis.results import Comparison
+from weighbridge.model.measurement import Metric
 
-COMMAND, ENTRY = CellId("command", NO_LEVEL), CellId("entry", NO_LEVEL)
-
-
-def remarks(
-    *,
-    study: str | None = "weigh-dd",
-    cells: tuple[CellId, ...] = (COMMAND, ENTRY),
-    unit: str = "s",
-    aa: bool = False,
-    cell: CellId = COMMAND,
-    starts: dict[str, list[float]] | None = None,
-    value: float | None = 1.05,
-) -> list[Any]:
-    known = {"native": [0.010, 0.014, 0.012], "srt": [0.7, 0.9, 0.712]} if starts is None else starts
-
-    def of_arm(arm: ArmId) -> list[Any]:
-        assert arm.cell == ENTRY
-        failed = SimpleNamespace(values={})
-        return [failed, *(SimpleNamespace(values={"time_to_ready": each}) for each in known.get(arm.environment, []))]
-
-    context = SimpleNamespace(
-        study=None if study is None else SimpleNamespace(study=study), cells=cells, of_arm=of_arm, baseline="native"
-    )
-    comparison: Any = SimpleNamespace(
-        context=context,
-        report=SimpleNamespace(cell=cell, headline=True, unit=unit),
-        row=SimpleNamespace(aa=aa, value=value, baseline_value=1.0, environment="srt"),
-        sides=("native", "srt"),
-    )
-    return [*_entry_and_steady(comparison)]
+RUN_TIME, START = Metric("run time", "s", "lower"), Metric("time_to_ready", "s", "lower")
+COMMAND, ENTRY = Workload("command", [(RUN_TIME, 1.0, 0.002)]), Workload("entry", [(START, 0.012, 0.002)])
+NOISY, NOISY_ENTRY = Workload("command", [(RUN_TIME, 1.0, 0.2)]), Workload("entry", [(START, 0.012, 0.2)])
 
 
-def test_both_costs_are_differences_of_medians():
-    (remark,) = remarks()
-    assert remark == EntryAndSteady("srt", pytest.approx(0.7), pytest.approx(0.05))
+def compared(run: Any, **recipe: Any) -> list[Comparison]:
+    analysis = analyse(run(**{"study": "weigh-dd", "workloads": [COMMAND, ENTRY], "costs": {"srt": 1.5}, **recipe}))
+    return [row for report in analysis.metrics for row in report.comparisons]
+
+
+def remarks(rows: list[Comparison]) -> list[EntryAndSteady]:
+    return [each for row in rows for each in row.remarks if isinstance(each, EntryAndSteady)]
+
+
+@pytest.mark.parametrize(
+    ("workloads", "decided"),
+    [([COMMAND, ENTRY], [True, True]), ([NOISY, ENTRY], [False, True]), ([COMMAND, NOISY_ENTRY], [True, False])],
+)
+def test_each_part_has_the_interval_and_verdict_of_its_own_comparison(
+    run: Any, workloads: list[Workload], decided: list[bool]
+):
+    """Undecided differences stood there as costs, without an interval."""
+    rows = compared(run, costs={"srt": 1.04}, workloads=workloads)
+    (remark,) = remarks(rows)
+    mine = [row for row in rows if row.environment == "srt"]
+    assert remark.environment == "srt" and [row.decided for row in mine] == decided
+    for part, row in zip((remark.steady, remark.entry), mine, strict=True):
+        assert row.cost is not None
+        assert (part.verdict, part.cost, part.unit) == (row.verdict, row.cost.penalty, "%")
+        assert (part.baseline_value, part.value) == (row.baseline_value, row.value)
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 5])
+def test_too_few_rounds_show_neither(run: Any, blocks: int):
+    """The same page said that no cost was shown."""
+    assert remarks(compared(run, blocks=blocks)) == []
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"study": "sandboxes"}, {"study": None},
-        {"cells": (COMMAND,)}, {"unit": "1/s"}, {"aa": True}, {"cell": ENTRY},
-        {"starts": {}}, {"starts": {"native": [0.01]}}, {"value": None},
+        {"study": "sandboxes"}, {"workloads": [COMMAND]}, {"workloads": [ENTRY]},
+        {"workloads": [Workload("command", [(LATENCY, 1.0, 0.01)]), ENTRY]},
+        {"absent": {("entry", "srt")}}, {"absent": {("command", "srt")}},
     ],
     ids=str,
 )  # fmt: skip
-def test_nothing_is_said_where_one_of_them_was_not_measured(changed: dict[str, Any]):
-    assert remarks(**changed) == []
+def test_nothing_is_said_where_one_of_them_was_not_measured(run: Any, changed: dict[str, Any]):
+    assert remarks(compared(run, **changed)) == []

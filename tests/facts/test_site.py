@@ -137,26 +137,48 @@ def test_what_its_proc_does_not_tell_is_omitted():
 
 
 REFUSED = {
-    "Docker 25 on Debian 13": (b"1\n", b"0\n", b"2", "refused (EPERM, seccomp)"),
-    "podman, whose filter answers so": (b"38\n", b"0\n", b"2", "refused (ENOSYS, seccomp)"),
-    "switched off for all": (b"1\n", b"2\n", b"0", "refused (EPERM, kernel.io_uring_disabled = 2)"),
-    "switched off for all, in a container": (b"1\n", b"2\n", b"2", "refused (EPERM, kernel.io_uring_disabled = 2)"),
-    "switched off for ordinary users": (b"1\n", b"1\n", b"0", "refused (EPERM, kernel.io_uring_disabled = 1)"),
-    "by the filter or the setting": (b"1\n", b"1\n", b"2", "refused (EPERM)"),
-    "gVisor": (b"38\n", None, b"0", "refused (ENOSYS, the kernel has none)"),
-    "a kernel before the setting": (b"12\n", None, b"0", "refused (ENOMEM)"),
-    "an error without a name": (b"4095\n", None, b"0", "refused (error 4095)"),
-    "allowed": (b"0\n", b"0\n", b"2", "allowed"),
+    "Docker 25 on Debian 13": (b"1\n", b"0\n", b"2", b"0\n", "refused (EPERM, seccomp)"),
+    "podman, whose filter answers so": (b"38\n", b"0\n", b"2", b"0\n", "refused (ENOSYS, seccomp)"),
+    "another filter": (b"13\n", b"0\n", b"2", b"0\n", "refused (EACCES, seccomp)"),
+    "refused outside, too": (b"1\n", b"0\n", b"2", b"1\n", "refused (EPERM)"),
+    "a kernel without it, in a container": (b"38\n", None, b"2", b"38\n", "refused (ENOSYS)"),
+    "a host that gives no answer": (b"1\n", b"0\n", b"2", b"", "refused (EPERM)"),
+    "switched off for all": (b"1\n", b"2\n", b"0", b"1\n", "refused (EPERM, kernel.io_uring_disabled = 2)"),
+    "switched off, in a container": (b"1\n", b"2\n", b"2", b"1\n", "refused (EPERM, kernel.io_uring_disabled = 2)"),
+    "switched off for users": (b"1\n", b"1\n", b"0", b"0\n", "refused (EPERM, kernel.io_uring_disabled = 1)"),
+    "by the filter or the setting": (b"1\n", b"1\n", b"2", b"0\n", "refused (EPERM)"),
+    "gVisor": (b"38\n", None, b"0", b"0\n", "refused (ENOSYS, the kernel has none)"),
+    "a limit of locked memory": (b"12\n", None, b"0", b"0\n", "not known (ENOMEM)"),
+    "the same limit in a container": (b"12\n", b"0\n", b"2", b"0\n", "not known (ENOMEM)"),
+    "a limit of open files": (b"24\n", b"0\n", b"2", b"0\n", "not known (EMFILE)"),
+    "an error without a name": (b"4095\n", None, b"0", b"0\n", "not known (error 4095)"),
+    "allowed": (b"0\n", b"0\n", b"2", b"0\n", "allowed"),
 }
-"""Captured answers of the probe: its output, the setting, the seccomp mode, and the fact."""
+"""Answers of the probe: its output, the setting, the seccomp mode, its output on the host, and the fact."""
 
 
-@pytest.mark.parametrize(("output", "setting", "mode", "state"), REFUSED.values(), ids=REFUSED)
-def test_whether_its_programs_can_use_io_uring(output: bytes, setting: bytes | None, mode: bytes, state: str):
+def probed(output: bytes, setting: bytes | None, mode: bytes, outside: bytes) -> SimpleNamespace:
+    """A site whose probe has this output, and whose host's probe has another."""
     files = {} if setting is None else {"io_uring_disabled": setting}
     box = confined(status=STATUS % (b"0", b"0", mode), **files)
     box.run = lambda command: answered(command, output)
-    assert about_site(box)[IO_URING] == state
+    on_host = {("/launcher", "probe-io-uring"): outside}
+    box.host.run = lambda command: answered(command, on_host[command.argv])
+    return box
+
+
+@pytest.mark.parametrize(("output", "setting", "mode", "outside", "state"), REFUSED.values(), ids=REFUSED)
+def test_whether_its_programs_can_use_io_uring(
+    output: bytes, setting: bytes | None, mode: bytes, outside: bytes, state: str
+):
+    assert about_site(probed(output, setting, mode, outside), lambda: "/launcher")[IO_URING] == state
+
+
+def test_a_filter_is_not_blamed_without_an_answer_of_the_same_kernel_outside():
+    box = probed(b"1\n", b"0\n", b"2", b"0\n")
+    assert about_site(box)[IO_URING] == "refused (EPERM)"
+    box.layers = ("kvm",)
+    assert about_site(box, lambda: "/launcher")[IO_URING] == "refused (EPERM)"
 
 
 @pytest.mark.parametrize(("output", "code"), [(b"", 0), (b"0\n", 1), (b"no such probe\n", 0)])

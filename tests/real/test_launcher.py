@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -503,12 +504,13 @@ def test_a_program_of_the_machine_is_asked_over_http(run: RunContext, tmp_path: 
 def test_io_uring_is_tried_inside(run: RunContext, alone: Userland):
     """A filter refuses it to a container. Without one a container is as the machine, of whatever kernel."""
     in_site = contextmanager(opened)
+    launcher = partial(str, build.ensure(run.cache, run.say))
     with in_site(run, "native", alone) as site:
-        native = about_io_uring(site)
+        native = about_io_uring(site, launcher)
     states = {}
     for seccomp in ("unconfined", "no-io-uring"):
         with in_site(run, "docker", alone, network="none", seccomp=seccomp) as site:
-            states[seccomp] = about_io_uring(site)
+            states[seccomp] = about_io_uring(site, launcher)
     assert states["unconfined"] == native
     if native == {IO_URING: IO_URING_ALLOWED}:
         assert states["no-io-uring"] == {IO_URING: "refused (EPERM, seccomp)"}

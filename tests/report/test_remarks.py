@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from sentences import assert_sentence, raises_sentence
+from weighbridge.analysis.part_cost import PartCost
 from weighbridge.analysis.remarks import kinds
 from weighbridge.analysis.remarks.confounders import Confounder, IoUringRefused, NotCovered
 from weighbridge.analysis.remarks.cost import TargetMissed
@@ -18,6 +19,7 @@ from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
 from weighbridge.report.text.remarks import CODES, joint_texts, remark_text, remark_texts
+from weighbridge.statistics import Interval
 
 KINDS = {each for each in kinds() if each is not Confounder}
 
@@ -53,8 +55,12 @@ def test_a_remark_for_machines_has_its_figures():
 
 
 def test_both_costs_of_a_sandbox_are_in_words():
-    assert_sentence(remark_text(EntryAndSteady("srt", 0.7, 0.05)))
-    assert_sentence(remark_text(EntryAndSteady("srt", -0.001, -0.25)))
+    slow = PartCost("different", Interval(5833.0, 5700.0, 5960.0), "%", None, 0.012, 0.712)
+    small = PartCost("equivalent", Interval(0.4, -0.5, 1.3), "%", 0.03, 1.0, 1.004)
+    open_ = PartCost("inconclusive", Interval(4.0, -1.5, 9.9), "%", None, 1.0, 1.04)
+    gain = PartCost("different", Interval(-0.25, -0.31, -0.2), "s", None, 1.0, 0.75)
+    for entry, steady in ((slow, small), (slow, open_), (open_, gain), (open_, open_)):
+        assert_sentence(remark_text(EntryAndSteady("srt", entry, steady)))
     assert_sentence(remark_text(NotCovered("landrun", "network", "UDP passes")))
 
 

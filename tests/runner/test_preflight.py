@@ -306,7 +306,7 @@ def refusing(world: World, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The places whose programs cannot use io_uring, which every workload of the world needs."""
     places: set[str] = set()
 
-    def answer(site: FakeSite) -> dict[str, str]:
+    def answer(site: FakeSite, _: object) -> dict[str, str]:
         return {IO_URING: "refused (EPERM, seccomp)" if site.place in places else IO_URING_ALLOWED}
 
     monkeypatch.setattr("weighbridge.runner.sites.about_io_uring", answer)
@@ -323,6 +323,14 @@ def test_an_optional_environment_that_refuses_io_uring_is_left_out(world: World,
         " needs io_uring, which is refused (EPERM, seccomp) in one"
     )
     assert world.left() == []
+
+
+def test_an_error_that_is_no_refusal_is_not_called_one(
+    world: World, tmp_path: Path, refusing: set[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("weighbridge.runner.sites.about_io_uring", lambda *_: {IO_URING: "not known (ENOMEM)"})
+    with pytest.raises(Unavailable, match=r"needs io_uring, which failed in .*; the cause is not known \(ENOMEM\)"):
+        go(tmp_path, study(optional=["one", "two"]), world)
 
 
 def test_a_run_ends_before_its_first_trial_if_its_baseline_refuses_io_uring(

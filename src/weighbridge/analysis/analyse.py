@@ -46,6 +46,7 @@ from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Comparisons, plan_of
 from weighbridge.analysis.readings import ReadingRate, readings, without_selections
 from weighbridge.analysis.remarks import remarks_about
+from weighbridge.analysis.remarks.entry import starts_of
 from weighbridge.analysis.remarks.rules import about_run, on_top
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport, disturbance_among
@@ -242,11 +243,18 @@ def _add_verdicts(
     families = [family_of(report) for report in reports for _ in report.comparisons]
     after, failing = after_holm(families, p_values), context.failing()
     adjusted, levels = iter(after), iter(by_family(families, after, holm_levels))
-    judged_reports = []
+    with_verdicts = []
     for report in reports:
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
         rows = [with_visible_cost(report, each, next(levels), context) for each in rows]
-        with_verdicts = replace(report, comparisons=tuple(rows))
-        with_remarks = tuple(replace(each, remarks=remarks_about(with_verdicts, each, context)) for each in rows)
-        judged_reports.append(replace(with_verdicts, comparisons=with_remarks))
-    return judged_reports
+        with_verdicts.append(replace(report, comparisons=tuple(rows)))
+    context = replace(context, starts=starts_of(with_verdicts, context.study))
+    return [
+        replace(
+            report,
+            comparisons=tuple(
+                replace(each, remarks=remarks_about(report, each, context)) for each in report.comparisons
+            ),
+        )
+        for report in with_verdicts
+    ]

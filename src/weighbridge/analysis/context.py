@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from weighbridge.analysis.conditions import Fact, Isolation
 from weighbridge.analysis.overload import Breakage
+from weighbridge.analysis.part_cost import PartCost
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.readings import ReadingRate
@@ -49,6 +50,8 @@ class Context:
     """The hypervisors of the environments that run in any."""
     shifted: Collection[bool] = ()
     """For each metric whose control shows a cost although there is none, whether it is a primary metric."""
+    starts: Mapping[str, PartCost] = field(default_factory=dict)
+    """The cost of starting a command in each environment, if the run measured it against the baseline."""
     against: str | None = None
     """The environment that replaces the baseline in further comparisons; None in comparisons with the baseline."""
     results: dict[Hashable, Any] = field(default_factory=dict)

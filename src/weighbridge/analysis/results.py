@@ -57,6 +57,10 @@ class RemarkPlace(StrEnum):
     """Not next to its metric: the environment's name and a notice on top contain it."""
 
 
+DECIDED: tuple[Verdict, ...] = ("different", "equivalent")
+"""The verdicts with which a cost is known to matter, or known not to matter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A fact that a reader should know about a number; `weighbridge.analysis.remarks` has one class per kind."""
@@ -152,7 +156,7 @@ class Comparison:
     @property
     def decided(self) -> bool:
         """Whether the cost is known to matter, or known not to matter."""
-        return self.verdict in ("different", "equivalent")
+        return self.verdict in DECIDED
 
     @property
     def shown_as(self) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from collections.abc import Callable
 
 from weighbridge.facts.io_uring import about_io_uring
 from weighbridge.facts.surroundings import about_surroundings
@@ -11,11 +12,12 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
 
 
-def about_site(site: Site) -> dict[str, str]:
+def about_site(site: Site, launcher_outside: Callable[[], str] = lambda: "") -> dict[str, str]:
     """Return facts that the site itself reports, without unreadable ones.
 
     They are its kernel, first process, digest of the package database, limit of open files, backlog of a listener,
     the surroundings of its programs, their confinement, and whether they can use io_uring.
+    ``launcher_outside`` is as in `about_io_uring`.
     """
     read = {KERNEL: line_of(site, "/proc/sys/kernel/osrelease"), FIRST_PROCESS: line_of(site, "/proc/1/comm")}
     return {
@@ -25,7 +27,7 @@ def about_site(site: Site) -> dict[str, str]:
         "backlog of a listener": f"{line_of(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
         **about_surroundings(site),
         **confinement_of(site),
-        **about_io_uring(site),
+        **about_io_uring(site, launcher_outside),
     }
 
 

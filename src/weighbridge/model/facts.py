@@ -108,8 +108,11 @@ def confinement_of_container(*, filtered: bool) -> dict[str, str]:
 
 
 IO_URING = "io_uring"
-"""Whether a site's programs can use io_uring: `IO_URING_ALLOWED`, "refused (ERROR, CAUSE)" or "refused (ERROR)"."""
+"""Whether a site's programs can use io_uring: "allowed", "refused (ERROR, CAUSE)", "refused (ERROR)", or "not known
+(ERROR)" if the error is no refusal."""
 IO_URING_ALLOWED = "allowed"
+IO_URING_REFUSED = "refused"
+"""The beginning of the fact if it is refused."""
 BRIDGE_NETFILTER = "bridge netfilter"
 """Whether frames that a bridge of the host forwards pass its packet filter: "on", "off", "not in this kernel"."""
 CONNECTION_TRACKING = "connection tracking"

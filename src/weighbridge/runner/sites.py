@@ -30,6 +30,7 @@ from weighbridge.model.facts import (
     ASKED_FOR,
     IO_URING,
     IO_URING_ALLOWED,
+    IO_URING_REFUSED,
     OPEN_FILES,
     PROCESSES,
     ROUTE_TO_SUPPORTING_SERVICES,
@@ -396,9 +397,20 @@ class Sites:
             if registry.workloads()[cell.kind].needs_io_uring(self.study.options(arm, cell))
             and key in (self._key(arm, role, cell.client) for role in roles_of(cell))
         ]
-        state = about_io_uring(site).get(IO_URING, IO_URING_ALLOWED) if needing else IO_URING_ALLOWED
-        if state != IO_URING_ALLOWED:
+        if not needing:
+            return
+        state = about_io_uring(site, partial(self._launcher_on, site.host)).get(IO_URING, IO_URING_ALLOWED)
+        if state.startswith(IO_URING_REFUSED):
             raise Unavailable(f"{needing[0]} needs io_uring, which is {state} in {site.title}")
+        if state != IO_URING_ALLOWED:
+            raise Unavailable(f"{needing[0]} needs io_uring, which failed in {site.title}; the cause is {state}")
+
+    def _launcher_on(self, host: Host) -> str:
+        """Return the launcher's path on a host; "" if it cannot be there."""
+        try:
+            return host.program(build.ensure(self.run.cache, self.run.say))
+        except Unavailable:
+            return ""
 
     def _open_another(self, first: OpenSite, name: SafeName, step: SetupStep, stack: ExitStack) -> Site:
         with self.run.during(step):
@@ -505,11 +517,14 @@ class Sites:
             site = opened.site
             limits = limits_of(self.study.resources_of(place), role, site.host)
             # a site's own facts replace the limits
-            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._study_settings(site)}
+            own = {"limits": str(limits), **site.facts(), **self._about(site)}
             own |= storage_facts(opened.mounts, site, limits)
             facts[name] = own | self._requested(place, own)
             opened.rest()
         return facts
+
+    def _about(self, site: Site) -> dict[str, str]:
+        return about_site(site, partial(self._launcher_on, site.host)) | self._study_settings(site)
 
     def _study_settings(self, site: Site) -> dict[str, str]:
         """Return a site's values of the kernel settings and variables that any environment of the study sets."""

@@ -30,6 +30,7 @@ from weighbridge.model.facts import (
     HOST_DIFFERENCES,
     IO_URING,
     IO_URING_ALLOWED,
+    IO_URING_REFUSED,
     NOT_COVERED,
     HostDifference,
 )
@@ -174,9 +175,9 @@ class IoUringRefused(Confounder):
 
 @about_site(30)
 def _io_uring(site: SiteFacts) -> Iterator[Remark]:
-    """Yield the side that refuses io_uring. Runs before this fact was recorded have none."""
+    """Yield the side that refuses io_uring. Older runs have no such fact, and an unknown state is no refusal."""
     states = {site.environment: site.facts.get(IO_URING, ""), site.baseline: site.baseline_facts.get(IO_URING, "")}
-    refusing = [name for name, state in states.items() if state not in ("", IO_URING_ALLOWED)]
+    refusing = [name for name, state in states.items() if state.startswith(IO_URING_REFUSED)]
     allowing = [name for name, state in states.items() if state == IO_URING_ALLOWED]
     if site.environment != OUTSIDE and refusing and allowing:
         yield IoUringRefused(site.environment, refusing[0], states[refusing[0]], allowing[0])

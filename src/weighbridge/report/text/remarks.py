@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TypeVar
 
+from weighbridge.analysis.part_cost import PartCost
 from weighbridge.analysis.remarks.confounders import (
     HostsDiffer,
     IoUringRefused,
@@ -58,7 +59,7 @@ from weighbridge.analysis.remarks.trials import (
     Outliers,
     Selected,
 )
-from weighbridge.analysis.results import EXTENDED_ERROR, Remark
+from weighbridge.analysis.results import DECIDED, EXTENDED_ERROR, Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name, join_names
@@ -73,7 +74,7 @@ from weighbridge.report.text.formatting import (
 )
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
-from weighbridge.report.text.verdicts import LIMITS
+from weighbridge.report.text.verdicts import LIMITS, verdict_word
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.verdicts import ALPHA
 
@@ -267,12 +268,19 @@ def _(remark: Stalls) -> str:
 
 @words(EntryAndSteady, "the cost of starting a command in a sandbox, and the cost of the running program")
 def _(remark: EntryAndSteady) -> str:
-    entry, steady = (
-        f"{quantity(abs(each), 's')} {'longer' if each >= 0 else 'less'}"
-        for each in (remark.entry_s, remark.steady_s)
-    )
     name = display_name(remark.environment)
-    return f"{name}: starting a command takes {entry} (entry, once per start); running it takes {steady} (steady)"
+    entry = _part_text("starting a command", "entry, once per start", remark.entry)
+    return f"{name}: {entry}; {_part_text('running it', 'steady', remark.steady)}"
+
+
+def _part_text(what: str, kind: str, part: PartCost) -> str:
+    """Return a part as a cost if its comparison is decided, and otherwise that it is not."""
+    interval = percent_interval(part.cost) if part.unit == "%" else difference_interval(part.cost, part.unit)
+    word = verdict_word(part.verdict, part.margin)
+    if part.verdict not in DECIDED:
+        return f"the cost of {what} ({kind}) is {word}: {interval}"
+    times = f"{quantity(part.value, 's')} instead of {quantity(part.baseline_value, 's')}"
+    return f"{what} costs {interval}, {word} ({kind}: {times})"
 
 
 # -- about the values and trials of one environment ------------------------------------------------
