@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -145,7 +145,7 @@ class UmlSite(GuestSite):
 
 def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[UmlMachine, dict[str, str]]:
     run, host, userland = request.run, request.host, request.userland
-    guest_kernel = uml.installed()
+    guest_kernel = run.share("kernel of user-mode Linux", lambda: nullcontext(uml.installed()))
     memory = memory_of(request.limits)
     stack.enter_context(reserved(memory, host, run, SMALLER))
     of_folder = options.root == "folder"
