@@ -151,7 +151,8 @@ def test_quick_profiles_fit_into_20_minutes_on_two_cpus_without_cache_and_kvm(
     monkeypatch.setattr(accelerator, "no_kvm", lambda: Readiness(False, "no KVM"))
     loaded = profiles.load(study, profile)
     set_up_s = set_up_time.set_up_s(loaded)
-    assert set_up_s > 20 and set_up_s + seconds(loaded)[1] <= 20 * 60
+    builds = any(source is None or source.kind != "host" for source in loaded.sources.values())
+    assert set_up_s > (20 if builds else 0) and set_up_s + seconds(loaded)[1] <= 20 * 60
 
 
 def test_the_quick_profile_of_shared_storage_has_half_of_the_published_table_and_nothing_else():
