@@ -15,7 +15,7 @@ class PartCost:
     unit: str
     """The unit of ``cost``: "%", or the metric's if it is a difference."""
     margin: float | None
-    """The equivalence margin, as a fraction."""
+    """The equivalence margin (a fraction)."""
     baseline_value: float
     """The baseline's median over the compared rounds, in the metric's unit."""
     value: float

@@ -16,7 +16,7 @@ def about_site(site: Site, launcher_outside: Callable[[], str] = lambda: "") -> 
     """Return facts that the site itself reports, without unreadable ones.
 
     They are its kernel, first process, digest of the package database, limit of open files, backlog of a listener,
-    the surroundings of its programs, their confinement, and whether they can use io_uring.
+    and the surroundings of its programs. They also are their confinement, and whether they can use io_uring.
     ``launcher_outside`` is as in `about_io_uring`.
     """
     read = {KERNEL: line_of(site, "/proc/sys/kernel/osrelease"), FIRST_PROCESS: line_of(site, "/proc/1/comm")}

@@ -109,7 +109,7 @@ def confinement_of_container(*, filtered: bool) -> dict[str, str]:
 
 IO_URING = "io_uring"
 """Whether a site's programs can use io_uring: "allowed", "refused (ERROR, CAUSE)", "refused (ERROR)", or "not known
-(ERROR)" if the error is no refusal."""
+(ERROR)" after an error with another cause."""
 IO_URING_ALLOWED = "allowed"
 IO_URING_REFUSED = "refused"
 """The beginning of the fact if it is refused."""

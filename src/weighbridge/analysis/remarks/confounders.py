@@ -175,7 +175,7 @@ class IoUringRefused(Confounder):
 
 @about_site(30)
 def _io_uring(site: SiteFacts) -> Iterator[Remark]:
-    """Yield the side that refuses io_uring. Older runs have no such fact, and an unknown state is no refusal."""
+    """Yield the side that refuses io_uring. Older runs have no such fact; an unknown state does not count."""
     states = {site.environment: site.facts.get(IO_URING, ""), site.baseline: site.baseline_facts.get(IO_URING, "")}
     refusing = [name for name, state in states.items() if state.startswith(IO_URING_REFUSED)]
     allowing = [name for name, state in states.items() if state == IO_URING_ALLOWED]
