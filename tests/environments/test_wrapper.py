@@ -156,6 +156,7 @@ def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
         {"preset": "proot", "omit": ["seccomp"]},
         {"command": ["a"], "omit": ["seccomp"]},
         {"command": []},
+        {"command": ["a", "b\0c"]},
     ],
     ids=str,
 )
@@ -265,7 +266,7 @@ def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any])
         asked.append(command.argv)
         return Completed(command.argv, 1, b"", b"", 0.1)
 
-    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root)
+    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root, name="here")
     with raises_sentence(Unavailable):
         ENVIRONMENT.open(WrapperOptions.model_validate(words), replace(request_of(PACKED), host=host)).__enter__()
     assert asked[0][4] == "/userland"
@@ -415,6 +416,38 @@ def test_what_a_preset_does_not_cover_is_a_fact():
 def test_names_of_weigh_are_the_presets():
     assert {*ENVIRONMENT.weighed_in()} == {*ENVIRONMENT.variants()} == {*names()}
     assert ENVIRONMENT.unverified() == "" == ENVIRONMENT.unverified(WrapperOptions(command=("x",)))
+
+
+def test_the_version_is_asked_once_per_run_and_host():
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"landrun version 0.1.15\n", b"", 0.1)
+
+    host: Any = SimpleNamespace(run=run, name="here", root=True)
+    request = replace(request_of(), host=host)
+    notes = [wrapper._notes(request, preset("landrun"), "none", ("landrun",)) for _ in range(3)]
+    assert {each["version of the wrapper"] for each in notes} == {"0.1.15"} and len(asked) == 1
+
+
+def test_the_root_filesystem_is_searched_once_per_run(monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"", b"", 0.1)
+
+    def no_start(*_: object) -> Any:
+        raise Unavailable("not started")
+
+    monkeypatch.setattr(wrapper, "started", no_start)
+    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root, name="here")
+    request = replace(request_of(PACKED), host=host)
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="not started"):
+            ENVIRONMENT.open(WrapperOptions(command=("box", "--")), request).__enter__()
+    assert len(asked) == 1
 
 
 def test_only_the_first_site_of_an_environment_is_tried(monkeypatch: pytest.MonkeyPatch):

@@ -38,6 +38,12 @@ _IN_ROOT = """IFS=:; for folder in $2; do [ -x "$1$folder/$3" ] && exit; done; e
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def _without_null(word: str) -> str:
+    if "\0" in word:
+        raise ValueError("a word of the command contains the character NUL: remove it")
+    return word
+
+
 def _known(name: str) -> str:
     if name not in names():
         hint = nearest(name, names()) or f". Known presets: {', '.join(names())}"
@@ -53,7 +59,11 @@ class WrapperOptions(EnvironmentOptions):
     """
 
     command: Annotated[
-        Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...], Field(min_length=1)] | None,
+        Annotated[
+            tuple[Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_without_null)], ...],
+            Field(min_length=1),
+        ]
+        | None,
         Field(description="The wrapper's command line, up to the program that it starts"),
         External.COMMAND,
     ] = None
@@ -171,9 +181,11 @@ class Wrapper(Environment):
         without = frozenset(options.omit)
         words = chosen.words(network, without, places) if chosen else tuple(map(places.filled, options.command))
         settings = chosen.settings(network, places) if chosen else ""
-        _require_in_root(request, words, chosen)
+        programs = chosen.programs if chosen else words[:1]
+        key = f"{' '.join(programs)} in {request.userland.digest} on {request.host.name}"
+        request.run.share(key, lambda: nullcontext(_require_in_root(request, programs)))
 
-        with started(request, partial(command, request, words, settings)) as running:
+        with started(request, partial(command, request, words, settings), "the wrapper") as running:
             site = WrappedSite(request, running)
             site.notes |= _notes(request, chosen, network, words)
             try:
@@ -201,12 +213,12 @@ def places_of(request: SiteRequest) -> Places:
     return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
 
 
-def _require_in_root(request: SiteRequest, words: Sequence[str], chosen: Preset | None) -> None:
+def _require_in_root(request: SiteRequest, programs: Sequence[str]) -> None:
     """Raise Unavailable if a root filesystem that is not this machine's does not contain the wrapper's programs."""
     if request.userland.of_this_machine:
         return
     root = str(request.host.userland(request.userland))
-    for program in chosen.programs if chosen else words[:1]:
+    for program in programs:
         path, name = ("", f"/{program.lstrip('/')}") if program.startswith("/") else (_PATH, program)
         argv = ("sh", "-c", _IN_ROOT, "find", root, path or ":", name.lstrip("/"))
         if request.host.run(Command(argv, 20)).returncode != 0:
@@ -221,9 +233,15 @@ def _notes(
     notes = {"network": network or "decided by the wrapper", "wrapper": " ".join(words)}
     if chosen is None:
         return notes
-    if chosen.version and (found := _VERSION.search(request.host.run(Command(chosen.version, _TRY_S)).text)):
-        notes["version of the wrapper"] = found[0]
+    key = f"version of {' '.join(chosen.version)} on {request.host.name}"
+    if chosen.version and (version := request.run.share(key, lambda: nullcontext(_version(request, chosen)))):
+        notes["version of the wrapper"] = version
     return notes | not_covered(chosen)
+
+
+def _version(request: SiteRequest, chosen: Preset) -> str:
+    found = _VERSION.search(request.host.run(Command(chosen.version, _TRY_S)).text)
+    return found[0] if found else ""
 
 
 def _trials(
