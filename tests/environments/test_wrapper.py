@@ -409,6 +409,21 @@ def test_what_programs_cannot_read_is_asked_of_the_host(seen: bool):
         site.read("/etc/shadow")
 
 
+def test_its_version_is_asked_where_it_leaves_nothing():
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"firejail version 0.9.72\n\nCompile time support:\n", b"", 0.1)
+
+    host: Any = SimpleNamespace(run=run, root=True, name="here")
+    notes = wrapper._notes(replace(request_of(), host=host), preset("firejail"), "none", ("firejail",))
+    assert notes["version of the wrapper"] == "0.9.72" and asked[0][:2] == ("unshare", "--mount")
+    assert wrapper._notes(replace(request_of(), host=host), None, None, ("x", "--")) == {
+        "network": "decided by the wrapper", "wrapper": "x --",
+    }  # fmt: skip
+
+
 def test_what_a_preset_does_not_cover_is_a_fact():
     assert not_covered(preset("landrun"))["not covered: network"].startswith("UDP")
 

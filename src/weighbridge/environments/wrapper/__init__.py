@@ -240,7 +240,8 @@ def _notes(
 
 
 def _version(request: SiteRequest, chosen: Preset) -> str:
-    found = _VERSION.search(request.host.run(Command(chosen.version, _TRY_S)).text)
+    argv = apart(chosen.version, root=request.host.root)  # firejail mounts folders in /run for it
+    found = _VERSION.search(request.host.run(Command(argv, _TRY_S)).text)
     return found[0] if found else ""
 
 
@@ -267,12 +268,17 @@ def _trials(
     return trials
 
 
+def apart(words: Sequence[str], settings: str = "", *, root: bool) -> tuple[str, ...]:
+    """Return the command in a mount namespace with a /run and a /tmp of its own, so that it leaves nothing there."""
+    user = () if root else ("--user", "--map-root-user")
+    return ("unshare", *user, "--mount", "sh", "-c", _IN_MEMORY, "try", settings, *words)
+
+
 def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[str]) -> Readiness:
     """Return whether a preset starts a shell in a mount namespace with a /run and a /tmp of its own, as in a site."""
     places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS)
     words = (*chosen.words(network, without, places), "/bin/sh", "-c", ":")
-    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    argv = ("unshare", *user, "--mount", "sh", "-c", _IN_MEMORY, "try", chosen.settings(network, places), *words)
+    argv = apart(words, chosen.settings(network, places), root=os.geteuid() == 0)
     try:
         completed = run(Command(argv, _TRY_S))
     except Unavailable as why:
