@@ -274,7 +274,7 @@ def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any])
     assert asked[0][4] == "/userland"
 
 
-OUTSIDE_FOLDERS = ("/run", "/dev/shm")  # noqa: S108 - of a site
+OUTSIDE_FOLDERS = ("/run", "/dev/shm")
 
 
 class Box:
@@ -528,7 +528,25 @@ def test_the_root_filesystem_is_searched_once_per_run(monkeypatch: pytest.Monkey
 def test_only_the_first_site_of_an_environment_is_tried(monkeypatch: pytest.MonkeyPatch):
     made: list[object] = []
     monkeypatch.setattr(wrapper, "tried", lambda *where: made.append(where) or Trials(CONFINED))
-    request, site = request_of(), Any
+    request, site = request_of(), Box()
     for _ in range(3):
         wrapper._trials(request, site, PLACES, None, None, frozenset())  # type: ignore[arg-type]
     assert len(made) == 1
+
+
+def test_confinement_is_read_in_each_site_that_stays_open(monkeypatch: pytest.MonkeyPatch):
+    """A wrapper that confines only the first site is refused."""
+    answers = {OUTSIDE_CONNECTIONS: "refused: Connection refused", OUTSIDE_WRITES: "refused: Permission denied"}
+    facts = {"new privileges": "never", SHARED_MEMORY_WRITES: "refused: Permission denied", **answers}
+    monkeypatch.setattr(wrapper, "tried", lambda *where: Trials(facts))
+    confined, open_ = (Box(status=f"NoNewPrivs:\t{number}\n".encode()) for number in (1, 0))
+    request, one = request_of(), preset("landrun")
+    during_a_trial = replace(request, joined_site="1-site")
+
+    def trials(request: SiteRequest, site: Any) -> Trials:
+        return wrapper._trials(request, site, PLACES, one, "none", frozenset())
+
+    assert trials(request, confined).facts == facts
+    with pytest.raises(Unavailable, match="new privileges: allowed"):
+        trials(request, open_)
+    assert trials(during_a_trial, open_).facts == facts, "it is timed"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from weighbridge.environments.wrapper.denials import Trials, tried, unconfined
+from weighbridge.environments.wrapper.denials import Trials, read_again, tried, unconfined
 from weighbridge.environments.wrapper.preset import Network, Places, Preset, names, preset
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
 from weighbridge.errors import Unavailable
@@ -183,7 +183,9 @@ class Wrapper(Environment):
         settings = chosen.settings(network, places) if chosen else ""
         programs = chosen.programs if chosen else words[:1]
         key = f"{' '.join(programs)} in {request.userland.digest} on {request.host.name}"
-        request.run.share(key, lambda: nullcontext(_require_in_root(request, programs)))
+        if lacking := request.run.share(key, lambda: nullcontext(_lacking_in_root(request, programs))):
+            why = f"the root filesystem does not contain '{lacking}', which must be in it"
+            raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
 
         with started(request, partial(command, request, words, settings), "the wrapper") as running:
             site = WrappedSite(request, running)
@@ -213,17 +215,17 @@ def places_of(request: SiteRequest) -> Places:
     return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
 
 
-def _require_in_root(request: SiteRequest, programs: Sequence[str]) -> None:
-    """Raise Unavailable if a root filesystem that is not this machine's does not contain the wrapper's programs."""
+def _lacking_in_root(request: SiteRequest, programs: Sequence[str]) -> str:
+    """Return a program that a root filesystem which is not this machine's does not contain, or ""."""
     if request.userland.of_this_machine:
-        return
+        return ""
     root = str(request.host.userland(request.userland))
     for program in programs:
         path, name = ("", f"/{program.lstrip('/')}") if program.startswith("/") else (_PATH, program)
         argv = ("sh", "-c", _IN_ROOT, "find", root, path or ":", name.lstrip("/"))
         if request.host.run(Command(argv, 20)).returncode != 0:
-            why = f"the root filesystem does not contain '{program}', which must be in it"
-            raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
+            return program
+    return ""
 
 
 def _notes(
@@ -255,10 +257,13 @@ def _trials(
 ) -> Trials:
     """Return the answers to the trials, which only the first site of an environment and role makes.
 
+    What the kernel shows is read in each site, except in the sites that are opened during a trial, which is timed.
     Raises Unavailable if the wrapper does not confine as its preset claims.
     """
     key = f"trials {request.host.name} {request.environment} {request.role}"
     trials = request.run.share(key, lambda: nullcontext(tried(site, request.run, places)))
+    if not request.joined_site:
+        trials = read_again(site, trials)
     if (
         chosen is not None
         and network is not None

@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from weighbridge.environments.wrapper.preset import Network, Places, Preset
@@ -26,7 +26,7 @@ ALLOWED = "allowed"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of the site, where each site has a file system of its own
 _REFUSED = "refused: {}"
 _WRITE_DENIALS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""The errors of rules for files and of read-only mounts. With all others, such as ENOSPC, the trial proves nothing."""
+"""The errors of rules for files and of read-only mounts. With others, the trial proves nothing."""
 _CONNECT_DENIALS = frozenset({
     *(os.strerror(error) for error in (
         errno.EACCES, errno.EPERM,  # rules of Landlock, filters of system calls
@@ -37,6 +37,7 @@ _CONNECT_DENIALS = frozenset({
 })  # fmt: skip
 _HOME = "127.0.0.1"
 _LISTENS_S, _TRIAL_S = 5.0, 10
+_TRIED = (OUTSIDE_WRITES, SHARED_MEMORY_WRITES, OUTSIDE_CONNECTIONS)
 _NO_RESULT = 1
 """The exit code of a probe that tells why it has no result (launcher/source/probe.c)."""
 
@@ -78,6 +79,12 @@ class _Answer:
 
     fact: str = ""
     untried: str = ""
+
+
+def read_again(site: Site, trials: Trials) -> Trials:
+    """Return the answers to trials in another site, with what the kernel shows in this one."""
+    answers = {fact: value for fact, value in trials.facts.items() if fact in _TRIED}
+    return replace(trials, facts={**confinement_of(site), **answers})
 
 
 def unconfined(title: str, preset: Preset, network: Network, without: frozenset[str], trials: Trials) -> str:
