@@ -78,7 +78,7 @@ def test_starting_a_sandbox_is_weighed_too(tmp_path: Path):
         assert {cell.workload for cell in saved(tmp_path, *words, "--", "true").cells} == {"command"}
 
 
-@pytest.mark.parametrize("wrapper", ["", "box 'not closed"])
+@pytest.mark.parametrize("wrapper", ["", "box 'not closed", "box \0 --"])
 def test_a_wrapper_that_is_no_command_line_is_refused(wrapper: str):
     done = CliRunner().invoke(app, ["weigh", "--wrap", wrapper, "--", "true"])
     assert done.exit_code == 2

@@ -1,5 +1,6 @@
 """Wrappers: their command lines, what their presets claim, and what a site tells of them."""
 
+import errno
 import itertools
 import os
 import re
@@ -28,7 +29,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.environment import Needs
-from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES
+from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES, SHARED_MEMORY_WRITES
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
@@ -103,8 +104,9 @@ def test_each_preset_is_complete(name: str):
     in_table = {*distributions(TABLE.read_text())["debian"].packages}
     assert {*one.programs} <= in_table | {*one.installers()}
     assert {*one.switches} <= {*registry.mechanisms()}, "explain knows each by its name"
-    assert ("write" in one.denies) != ("write" in one.lacks), "one of the two is true"
-    assert ("connect" in one.denies) == ("none" in one.network)
+    denied = one.denied(frozenset())
+    assert ("write" in denied) != ("write" in one.lacks), "one of the two is true"
+    assert ("connect" in denied) == ("none" in one.network)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,7 @@ def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
         {"preset": "proot", "omit": ["seccomp"]},
         {"command": ["a"], "omit": ["seccomp"]},
         {"command": []},
+        {"command": ["a", "b\0c"]},
     ],
     ids=str,
 )
@@ -265,10 +268,13 @@ def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any])
         asked.append(command.argv)
         return Completed(command.argv, 1, b"", b"", 0.1)
 
-    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root)
+    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root, name="here")
     with raises_sentence(Unavailable):
         ENVIRONMENT.open(WrapperOptions.model_validate(words), replace(request_of(PACKED), host=host)).__enter__()
     assert asked[0][4] == "/userland"
+
+
+OUTSIDE_FOLDERS = ("/run", "/dev/shm")
 
 
 class Box:
@@ -277,8 +283,18 @@ class Box:
     layers = ()
     title = "box"
 
-    def __init__(self, *denied: str, connect: int = 1, status: bytes = b"", listens: bool = True) -> None:
-        self.denied, self.connect, self.status = denied, connect, status
+    def __init__(
+        self,
+        *denied: str,
+        connect: int = 1,
+        status: bytes = b"",
+        listens: bool = True,
+        error: int = errno.EACCES,
+        told: str = "connect: Connection refused",
+        timed_out: bool = False,
+    ) -> None:
+        self.denied, self.connect, self.status, self.error = denied, connect, status, error
+        self.told, self.timed_out = told, timed_out
         self.removed: list[str] = []
         host: Any = SimpleNamespace(
             layers=(), namespaces=dict, free_ports=lambda: 20100, program=str, run=answering(0 if listens else 1),
@@ -287,8 +303,8 @@ class Box:
         self.host = host
 
     def put(self, path: str, data: bytes) -> None:
-        if path in self.denied:
-            raise PermissionError(13, "Permission denied")
+        if path in self.denied or str(Path(path).parent) in self.denied:
+            raise OSError(self.error, os.strerror(self.error))
 
     def read(self, path: str) -> bytes:
         if path in self.denied:
@@ -301,7 +317,7 @@ class Box:
         if command.argv[1] == "remove":
             self.removed.append(command.argv[2])
             return Completed(command.argv, 0, b"", b"", 0.1)
-        return Completed(command.argv, self.connect, b"", b"connect: Connection refused\n", 0.1)
+        return Completed(command.argv, self.connect, b"", self.told.encode(), 0.1, self.timed_out)
 
 
 @pytest.fixture
@@ -313,20 +329,65 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[[Box], Trials]:
 
 
 def test_denials_are_tried_and_nothing_is_left(trials: Callable[[Box], Trials]):
-    closed, open_ = Box(OUTSIDE), Box(connect=0)
+    closed, open_ = Box(*OUTSIDE_FOLDERS), Box(connect=0)
     assert trials(closed).facts == {
-        OUTSIDE_WRITES: "refused: Permission denied", OUTSIDE_CONNECTIONS: "refused: Connection refused",
+        OUTSIDE_WRITES: "refused: Permission denied", SHARED_MEMORY_WRITES: "refused: Permission denied",
+        OUTSIDE_CONNECTIONS: "refused: Connection refused",
     }  # fmt: skip
-    assert trials(open_).facts == {OUTSIDE_WRITES: ALLOWED, OUTSIDE_CONNECTIONS: ALLOWED}
-    assert open_.removed == [OUTSIDE, "/work/.weighbridge-trial"] and closed.removed == ["/work/.weighbridge-trial"]
+    assert {*trials(open_).facts.values()} == {ALLOWED} and trials(open_).untried == {}
+    left = {str(Path(path).parent) for path in open_.removed}
+    assert OUTSIDE in open_.removed and left == {*OUTSIDE_FOLDERS, "/work"}, "all that it created"
+    assert closed.removed == ["/work/.weighbridge-trial"]
     told = trials(Box(READABLE, "/work/.weighbridge-trial"))
     assert (told.read, told.write) == ("Permission denied", "Permission denied")
-    assert not trials(Box(OUTSIDE, listens=False)).facts[OUTSIDE_CONNECTIONS], "no program was there to reach"
+
+
+def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], Trials]):
+    """A wrapper that remounts /run read-only, or that knows the file, passes no trial at a place of a random name."""
+    assert trials(Box("/run")).facts[SHARED_MEMORY_WRITES] == ALLOWED
+    assert trials(Box(OUTSIDE)).facts[OUTSIDE_WRITES] == ALLOWED
+    one = parsed("first", FIRST)
+    facts = CONFINED | {SHARED_MEMORY_WRITES: ALLOWED}
+    assert unconfined("box", one, "none", frozenset(), Trials(facts))
+    lacking = parsed("first", FIRST + "lacks: {shared memory: programs can write to it}")
+    assert not unconfined("box", lacking, "none", frozenset(), Trials(facts))
+
+
+@pytest.mark.parametrize(
+    ("box", "fact"),
+    [
+        (Box(*OUTSIDE_FOLDERS, error=errno.ENOSPC), OUTSIDE_WRITES),
+        (Box(*OUTSIDE_FOLDERS, listens=False), OUTSIDE_CONNECTIONS),
+        (Box(*OUTSIDE_FOLDERS, timed_out=True), OUTSIDE_CONNECTIONS),
+        (Box(*OUTSIDE_FOLDERS, connect=-9, told=""), OUTSIDE_CONNECTIONS),
+        (Box(*OUTSIDE_FOLDERS, connect=127), OUTSIDE_CONNECTIONS),
+        (Box(*OUTSIDE_FOLDERS, told="no answer"), OUTSIDE_CONNECTIONS),
+        (Box(*OUTSIDE_FOLDERS, told="connect: Bad file descriptor"), OUTSIDE_CONNECTIONS),
+    ],
+    ids=["full disk", "no listener", "late", "killed", "not started", "proxy", "no socket"],
+)
+def test_what_could_not_be_tried_is_no_denial(trials: Callable[[Box], Trials], box: Box, fact: str):
+    answers = trials(box)
+    assert fact not in answers.facts and answers.untried[fact]
+    shown = {name: value for name, value in CONFINED.items() if name not in answers.untried}
+    with_why = replace(answers, facts=shown)
+    assert_sentence(unconfined("box", parsed("first", FIRST), "none", frozenset(), with_why))
+
+
+@pytest.mark.parametrize("words", ["socket: Operation not permitted", "connect: Network unreachable"])
+def test_each_way_to_refuse_a_connection_is_a_denial(trials: Callable[[Box], Trials], words: str):
+    assert trials(Box(told=words)).facts[OUTSIDE_CONNECTIONS] == f"refused: {words.rpartition(': ')[2]}"
+
+
+def test_a_mechanism_that_is_left_out_claims_no_denial():
+    assert preset("landrun").denied(frozenset()) == {"write", "connect"}
+    assert preset("landrun").denied(frozenset({"landlock"})) == {"connect"}
 
 
 CONFINED = {
     "new privileges": "never", "namespaces": "mnt net pid", "seccomp": "filter",
-    OUTSIDE_WRITES: "refused: Permission denied", OUTSIDE_CONNECTIONS: "refused: Connection refused",
+    OUTSIDE_WRITES: "refused: Permission denied", SHARED_MEMORY_WRITES: "refused: Permission denied",
+    OUTSIDE_CONNECTIONS: "refused: Connection refused",
 }  # fmt: skip
 
 
@@ -366,7 +427,7 @@ def test_captured_readings_prove_each_preset(name: str, trials: Callable[[Box], 
     network, namespaces = one.chosen(None, networked=False), {"namespaces": "cgroup ipc mnt net pid user uts"}
     of_status = {fact for fact, _ in one.claims(network, frozenset())} - {*namespaces}
     for status in (whole, whole[: whole.index(b"CapInh")], b""):
-        facts = trials(Box(OUTSIDE, status=status)).facts | namespaces
+        facts = trials(Box(*OUTSIDE_FOLDERS, status=status)).facts | namespaces
         proven = not unconfined(name, one, network, frozenset(), Trials(facts))
         assert proven is (status == whole or not of_status), facts
 
@@ -415,7 +476,7 @@ def test_its_version_is_asked_where_it_leaves_nothing():
         asked.append(command.argv)
         return Completed(command.argv, 0, b"firejail version 0.9.72\n\nCompile time support:\n", b"", 0.1)
 
-    host: Any = SimpleNamespace(run=run, root=True)
+    host: Any = SimpleNamespace(run=run, root=True, name="here")
     notes = wrapper._notes(replace(request_of(), host=host), preset("firejail"), "none", ("firejail",))
     assert notes["version of the wrapper"] == "0.9.72" and asked[0][:2] == ("unshare", "--mount")
     assert wrapper._notes(replace(request_of(), host=host), None, None, ("x", "--")) == {
@@ -432,10 +493,60 @@ def test_names_of_weigh_are_the_presets():
     assert ENVIRONMENT.unverified() == "" == ENVIRONMENT.unverified(WrapperOptions(command=("x",)))
 
 
+def test_the_version_is_asked_once_per_run_and_host():
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"landrun version 0.1.15\n", b"", 0.1)
+
+    host: Any = SimpleNamespace(run=run, name="here", root=True)
+    request = replace(request_of(), host=host)
+    notes = [wrapper._notes(request, preset("landrun"), "none", ("landrun",)) for _ in range(3)]
+    assert {each["version of the wrapper"] for each in notes} == {"0.1.15"} and len(asked) == 1
+
+
+def test_the_root_filesystem_is_searched_once_per_run(monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> Completed:
+        asked.append(command.argv)
+        return Completed(command.argv, 0, b"", b"", 0.1)
+
+    def no_start(*_: object) -> Any:
+        raise Unavailable("not started")
+
+    monkeypatch.setattr(wrapper, "started", no_start)
+    host: Any = SimpleNamespace(run=run, userland=lambda userland: userland.root, name="here")
+    request = replace(request_of(PACKED), host=host)
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="not started"):
+            ENVIRONMENT.open(WrapperOptions(command=("box", "--")), request).__enter__()
+    assert len(asked) == 1
+
+
 def test_only_the_first_site_of_an_environment_is_tried(monkeypatch: pytest.MonkeyPatch):
     made: list[object] = []
     monkeypatch.setattr(wrapper, "tried", lambda *where: made.append(where) or Trials(CONFINED))
-    request, site = request_of(), Any
+    request, site = request_of(), Box()
     for _ in range(3):
         wrapper._trials(request, site, PLACES, None, None, frozenset())  # type: ignore[arg-type]
     assert len(made) == 1
+
+
+def test_confinement_is_read_in_each_site_that_stays_open(monkeypatch: pytest.MonkeyPatch):
+    """A wrapper that confines only the first site is refused."""
+    answers = {OUTSIDE_CONNECTIONS: "refused: Connection refused", OUTSIDE_WRITES: "refused: Permission denied"}
+    facts = {"new privileges": "never", SHARED_MEMORY_WRITES: "refused: Permission denied", **answers}
+    monkeypatch.setattr(wrapper, "tried", lambda *where: Trials(facts))
+    confined, open_ = (Box(status=f"NoNewPrivs:\t{number}\n".encode()) for number in (1, 0))
+    request, one = request_of(), preset("landrun")
+    during_a_trial = replace(request, joined_site="1-site")
+
+    def trials(request: SiteRequest, site: Any) -> Trials:
+        return wrapper._trials(request, site, PLACES, one, "none", frozenset())
+
+    assert trials(request, confined).facts == facts
+    with pytest.raises(Unavailable, match="new privileges: allowed"):
+        trials(request, open_)
+    assert trials(during_a_trial, open_).facts == facts, "it is timed"

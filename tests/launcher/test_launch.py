@@ -75,6 +75,33 @@ def made(
     return Launcher(stream, "native", lambda: "its launcher was killed", {"PATH": "/bin"}), stream
 
 
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ([b"hello\n"], "hello"),
+        ([b"h", b"i\n"], "hi"),
+        ([b"hello\n" + HELLO.pack()], "hello"),
+        ([b"y\n" * 5000], "y"),
+        ([b"\x1b[31m" + b"x" * 99], "\ufffd[31m" + "x" * 55),
+    ],
+    ids=["line", "piece by piece", "before a greeting", "flood", "control characters"],
+)
+def test_what_a_wrapper_prints_before_the_greeting_is_told(printed: list[bytes], told: str):
+    stream = Played(obliging, None)
+    stream._pieces = SimpleQueue()
+    for piece in printed:
+        stream._pieces.put(piece)
+    with pytest.raises(Unavailable) as raised:
+        Launcher(stream, "box", lambda: "its launcher was killed", {}, starter="the wrapper")
+    assert str(raised.value) == f"box: the wrapper printed '{told}' on standard output, which must stay free"
+
+
+@pytest.mark.parametrize("greeting", [HELLO, Frame(Kind.REFUSED, 0, number(1) + b"/srv" * 1000)], ids=["hello", "no"])
+def test_each_beginning_of_a_greeting_can_greet(greeting: Frame):
+    data = greeting.pack()
+    assert all(frames.can_greet(data[:size]) for size in range(len(data) + 1))
+
+
 @pytest.mark.parametrize(("flags", "asks"), [(frames.ALONE, 1), (0, 2)])
 def test_a_result_says_whether_a_site_is_empty_until_the_next_program_starts(flags: int, asks: int):
     def act(frame: Frame) -> Iterator[Frame]:

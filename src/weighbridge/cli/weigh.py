@@ -313,6 +313,8 @@ def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[st
     """Return the words of each ``--wrap`` by a name that nothing else has, made of its program."""
     wrappers: dict[str, list[str]] = {}
     for option in options:
+        if "\0" in option:
+            fail("--wrap: the command contains the character NUL: remove it", WRONG_COMMAND_LINE)
         try:
             words = shlex.split(option)
         except ValueError as error:

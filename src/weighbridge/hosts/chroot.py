@@ -114,9 +114,12 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
 
 @contextmanager
-def started(request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]]) -> Iterator[StartedProgram]:
+def started(
+    request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]], starter: str = "the launcher"
+) -> Iterator[StartedProgram]:
     """Start the program of ``command``, which is or starts a site's launcher, under the limits of the request.
 
+    ``starter`` names the program that runs before the launcher.
     All of its processes and resources are gone when the context ends. Raises Unavailable if it does not start.
     """
     host, run = request.host, request.run
@@ -143,7 +146,7 @@ def started(request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]
             completed = process.stop()
             return f"its launcher ended: {completed.last_words}" if completed.stderr else "its launcher was killed"
 
-        launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(run.id)))
+        launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(run.id), starter=starter))
         yield StartedProgram(launcher, process, group, refused)
 
 

@@ -16,6 +16,7 @@ TOO_MUCH, LEFT_RUNNING, ALONE = 1, 2, 4
 """The flags of a result: the program printed more than the launcher keeps, or left processes running; and now no
 process except the launcher is left."""
 _HEADER = struct.Struct("<IIc")
+HEADER_SIZE = _HEADER.size
 _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
 _PRINTED = struct.Struct("<iQ")
@@ -82,6 +83,12 @@ class FrameReader:
             body = bytes(self._buffer[_HEADER.size : _HEADER.size + size])
             del self._buffer[: _HEADER.size + size]
             yield Frame(Kind(kind), number, body)
+
+
+def can_greet(data: bytes) -> bool:
+    """Return whether a stream that begins with these bytes can begin with the greeting or refusal of a launcher."""
+    size, number, kind = data[2:4], data[4:8], data[8:9]
+    return not any(size + number) and (not kind or kind in (Kind.HELLO.value, Kind.REFUSED.value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from weighbridge.linux import cancellation
 from weighbridge.linux.process import GRACE_S
 from weighbridge.model.command import Command, Completed, Stream, Transport
 from weighbridge.model.sampling import SampledFile, Samples
+from weighbridge.model.text import one_line
 from weighbridge.secret_values import revealed
 
 READY_S = 20.0
@@ -28,6 +29,8 @@ _TOGETHER_S = 0.2
 _NOT_STARTED = 127
 _WAYS = 5
 _PIECE = 2**18
+_LINE, _TOLD = 1000, 60
+"""The bytes that are read, and the characters that are told, of a line that is no greeting."""
 
 
 class AwaitedFrame:
@@ -89,9 +92,11 @@ class Launcher:
         ready_s: float = READY_S,
         disconnected_s: Callable[[], float] = lambda: 0.0,
         window: int = 0,
+        starter: str = "the program that starts its launcher",
     ) -> None:
         """Wait for its greeting. ``why`` returns the reason when it is gone; ``env`` are variables of every program.
 
+        ``starter`` names the program that has the launcher's standard output before the launcher runs.
         ``disconnected_s`` returns the total seconds without a connection. ``window`` is the number of bytes that a
         line without flow control holds, 0 for other streams; the launcher then has the option ``--taken``. Raises
         Unavailable if the site cannot be made.
@@ -112,10 +117,14 @@ class Launcher:
         self._alone = False
         """Whether its last result said that no process is left, and it has started none since."""
         self._sampled = 0
+        self._no_greeting = b""
+        """The first line that arrived, if it is no greeting."""
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
         if not cancellation.wait(greeting.arrival, ready_s) or greeting.frame is None:
             self.close()
+            if printed := one_line(self._no_greeting.decode(errors="replace"), _TOLD):
+                raise Unavailable(f"{name}: {starter} printed '{printed}' on standard output, which must stay free")
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:
             reason = greeting.frame.body[4:].decode(errors="replace")
@@ -254,9 +263,14 @@ class Launcher:
         return frame
 
     def _read(self) -> None:
-        reader = frames.FrameReader()
+        reader, first = frames.FrameReader(), b""
         with contextlib.suppress(OSError, ValueError):
             while piece := self._stream.receive():
+                if len(first) < frames.HEADER_SIZE:
+                    first += piece
+                    if not frames.can_greet(first):
+                        self._no_greeting = first[:_LINE].strip().partition(b"\n")[0]
+                        break
                 self._heard = time.monotonic()
                 for frame in reader.feed(piece):
                     if frame.kind is Kind.TAKEN and self._window:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from weighbridge.environments.wrapper.denials import Trials, tried, unconfined
+from weighbridge.environments.wrapper.denials import Trials, read_again, tried, unconfined
 from weighbridge.environments.wrapper.preset import Network, Places, Preset, names, preset
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
 from weighbridge.errors import Unavailable
@@ -38,6 +38,12 @@ _IN_ROOT = """IFS=:; for folder in $2; do [ -x "$1$folder/$3" ] && exit; done; e
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def _without_null(word: str) -> str:
+    if "\0" in word:
+        raise ValueError("a word of the command contains the character NUL: remove it")
+    return word
+
+
 def _known(name: str) -> str:
     if name not in names():
         hint = nearest(name, names()) or f". Known presets: {', '.join(names())}"
@@ -53,7 +59,11 @@ class WrapperOptions(EnvironmentOptions):
     """
 
     command: Annotated[
-        Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4096)], ...], Field(min_length=1)] | None,
+        Annotated[
+            tuple[Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_without_null)], ...],
+            Field(min_length=1),
+        ]
+        | None,
         Field(description="The wrapper's command line, up to the program that it starts"),
         External.COMMAND,
     ] = None
@@ -171,9 +181,13 @@ class Wrapper(Environment):
         without = frozenset(options.omit)
         words = chosen.words(network, without, places) if chosen else tuple(map(places.filled, options.command))
         settings = chosen.settings(network, places) if chosen else ""
-        _require_in_root(request, words, chosen)
+        programs = chosen.programs if chosen else words[:1]
+        key = f"{' '.join(programs)} in {request.userland.digest} on {request.host.name}"
+        if lacking := request.run.share(key, lambda: nullcontext(_lacking_in_root(request, programs))):
+            why = f"the root filesystem does not contain '{lacking}', which must be in it"
+            raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
 
-        with started(request, partial(command, request, words, settings)) as running:
+        with started(request, partial(command, request, words, settings), "the wrapper") as running:
             site = WrappedSite(request, running)
             site.notes |= _notes(request, chosen, network, words)
             try:
@@ -201,17 +215,17 @@ def places_of(request: SiteRequest) -> Places:
     return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
 
 
-def _require_in_root(request: SiteRequest, words: Sequence[str], chosen: Preset | None) -> None:
-    """Raise Unavailable if a root filesystem that is not this machine's does not contain the wrapper's programs."""
+def _lacking_in_root(request: SiteRequest, programs: Sequence[str]) -> str:
+    """Return a program that a root filesystem which is not this machine's does not contain, or ""."""
     if request.userland.of_this_machine:
-        return
+        return ""
     root = str(request.host.userland(request.userland))
-    for program in chosen.programs if chosen else words[:1]:
+    for program in programs:
         path, name = ("", f"/{program.lstrip('/')}") if program.startswith("/") else (_PATH, program)
         argv = ("sh", "-c", _IN_ROOT, "find", root, path or ":", name.lstrip("/"))
         if request.host.run(Command(argv, 20)).returncode != 0:
-            why = f"the root filesystem does not contain '{program}', which must be in it"
-            raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
+            return program
+    return ""
 
 
 def _notes(
@@ -221,11 +235,16 @@ def _notes(
     notes = {"network": network or "decided by the wrapper", "wrapper": " ".join(words)}
     if chosen is None:
         return notes
-    command_of_version = apart(chosen.version, root=request.host.root)  # firejail mounts folders in /run for it
-    printed = request.host.run(Command(command_of_version, _TRY_S)).text if chosen.version else ""
-    if found := _VERSION.search(printed):
-        notes["version of the wrapper"] = found[0]
+    key = f"version of {' '.join(chosen.version)} on {request.host.name}"
+    if chosen.version and (version := request.run.share(key, lambda: nullcontext(_version(request, chosen)))):
+        notes["version of the wrapper"] = version
     return notes | not_covered(chosen)
+
+
+def _version(request: SiteRequest, chosen: Preset) -> str:
+    argv = apart(chosen.version, root=request.host.root)  # firejail mounts folders in /run for it
+    found = _VERSION.search(request.host.run(Command(argv, _TRY_S)).text)
+    return found[0] if found else ""
 
 
 def _trials(
@@ -238,10 +257,13 @@ def _trials(
 ) -> Trials:
     """Return the answers to the trials, which only the first site of an environment and role makes.
 
+    What the kernel shows is read in each site, except in the sites that are opened during a trial, which is timed.
     Raises Unavailable if the wrapper does not confine as its preset claims.
     """
     key = f"trials {request.host.name} {request.environment} {request.role}"
     trials = request.run.share(key, lambda: nullcontext(tried(site, request.run, places)))
+    if not request.joined_site:
+        trials = read_again(site, trials)
     if (
         chosen is not None
         and network is not None

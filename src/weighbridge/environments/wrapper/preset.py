@@ -65,6 +65,7 @@ class PresetSwitch(_Data):
     on: Annotated[_Words, Field(description="Words for the mechanism's name in the command, while it is on")] = ()
     off: Annotated[_Words, Field(description="Words for its name while it is off")] = ()
     confines: Annotated[_Claims, Field(description="As in a preset, while it is on")] = Field(default_factory=dict)
+    denies: Annotated[frozenset[Denial], Field(description="As in a preset, while it is on")] = frozenset()
 
 
 class Preset(_Data):
@@ -100,7 +101,10 @@ class Preset(_Data):
         ),
     ] = frozenset()
     lacks: Annotated[
-        Mapping[Literal["read", "write", "network"], Annotated[str, Field(pattern=r"^[^\n]{10,200}[^.\n]$")]],
+        Mapping[
+            Literal["read", "write", "shared memory", "network"],
+            Annotated[str, Field(pattern=r"^[^\n]{10,200}[^.\n]$")],
+        ],
         Field(description="Parts of the policy that it does not cover, each with what it allows or refuses instead"),
     ] = Field(default_factory=dict)
     switches: Annotated[
@@ -123,7 +127,7 @@ class Preset(_Data):
             raise ValueError(f"the command lacks {{{missing[0]}}}")
         if inside := [word for word, names in parts.items() if names and not _PART.fullmatch(word)]:
             raise ValueError(f"{inside[0]!r}: a part of the command must be a word of its own")
-        if "connect" in self.denies and "none" not in self.network:
+        if "connect" in self.denied(frozenset()) and "none" not in self.network:
             raise ValueError("it can only deny connections if it has the network 'none'")
         return self
 
@@ -143,6 +147,10 @@ class Preset(_Data):
         parts = (each.confines for name, each in self.switches.items() if name not in without)
         for claims in (self.confines, self.network[network].confines, *parts):
             yield from claims.items()
+
+    def denied(self, without: frozenset[str]) -> frozenset[Denial]:
+        """Return the denials that must be in force."""
+        return self.denies.union(*(each.denies for name, each in self.switches.items() if name not in without))
 
     def words(self, network: Network, without: frozenset[str], places: "Places") -> tuple[str, ...]:
         """Return its command line up to the program."""

@@ -266,7 +266,10 @@ int probe_connection(int count, char **words)
 	int64_t bytes = atoll(words[7]);
 	if (strcmp(words[2], "listen") == 0)
 		return take(bytes);
-	int ttl = 0;
+	int ttl = 0, any = new_socket();
+	if (any < 0)
+		return no_result("socket");
+	close(any);
 	for (int hops = 1; ttl == 0 && hops <= HOPS; hops++)
 		ttl = reached(hops) ? hops : 0;
 	int interfaces = carried(before), channel = new_socket(), sent = SENT;
