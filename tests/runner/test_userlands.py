@@ -83,6 +83,18 @@ def test_of_a_userland_s_packages_those_of_the_measured_programs_are_named(tmp_p
     }
 
 
+def test_of_commands_in_an_open_site_the_command_is_named_and_not_the_launcher(tmp_path: Path):
+    root = tmp_path / "root"
+    (root / "usr/bin").mkdir(parents=True)
+    for program in ("echo", "repeat"):
+        (root / "usr/bin" / program).write_bytes(program.encode())
+        (root / "usr/bin" / program).chmod(0o755)
+    text = "study: own\nquestion: What?\nbaseline: a\nenvironments: {a: {kind: native}, b: {kind: netns}}\n"
+    study = check(parse(f"{text}workloads: {{do: {{kind: exec}}}}\n", "own.yaml"))
+    found = measured_programs(study, Userlands(Userland("0" * 64, root, tmp_path / "tar", {})))
+    assert found == {"echo": hashlib.sha256(b"echo").hexdigest()}
+
+
 def test_an_environment_with_a_userland_of_its_own_has_programs_of_its_own(tmp_path: Path):
     for name in ("new/app", "old/app"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
