@@ -424,7 +424,10 @@ def test_only_what_is_on_is_claimed():
 def test_captured_readings_prove_each_preset(name: str, trials: Callable[[Box], Trials]):
     """The files are /proc/self/status in a site of the preset. Cut off or empty, they prove nothing."""
     one, whole = preset(name), (DATA / f"{name}.status").read_bytes()
-    network, namespaces = one.chosen(None, networked=False), {"namespaces": "cgroup ipc mnt net pid user uts"}
+    network, namespaces = (
+        one.chosen(None, networked=False),
+        {"namespaces": "ipc mnt" if name in ("landrun", "sandlock") else "cgroup ipc mnt net pid user uts"},
+    )
     of_status = {fact for fact, _ in one.claims(network, frozenset())} - {*namespaces}
     for status in (whole, whole[: whole.index(b"CapInh")], b""):
         facts = trials(Box(*OUTSIDE_FOLDERS, status=status)).facts | namespaces
@@ -540,11 +543,11 @@ def test_confinement_is_read_in_each_site_that_stays_open(monkeypatch: pytest.Mo
     facts = {"new privileges": "never", SHARED_MEMORY_WRITES: "refused: Permission denied", **answers}
     monkeypatch.setattr(wrapper, "tried", lambda *where: Trials(facts))
     confined, open_ = (Box(status=f"NoNewPrivs:\t{number}\n".encode()) for number in (1, 0))
-    request, one = request_of(), preset("landrun")
+    request, one = request_of(), parsed("first", FIRST)
     during_a_trial = replace(request, joined_site="1-site")
 
     def trials(request: SiteRequest, site: Any) -> Trials:
-        return wrapper._trials(request, site, PLACES, one, "none", frozenset())
+        return wrapper._trials(request, site, PLACES, one, "host", frozenset({"seccomp"}))
 
     assert trials(request, confined).facts == facts
     with pytest.raises(Unavailable, match="new privileges: allowed"):

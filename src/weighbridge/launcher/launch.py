@@ -30,7 +30,7 @@ _NOT_STARTED = 127
 _WAYS = 5
 _PIECE = 2**18
 _LINE, _TOLD = 1000, 60
-"""The bytes that are read, and the characters that are told, of a line that is no greeting."""
+"""The bytes to read, and the characters to print, of a line that is not a greeting."""
 
 
 class AwaitedFrame:
@@ -118,7 +118,7 @@ class Launcher:
         """Whether its last result said that no process is left, and it has started none since."""
         self._sampled = 0
         self._no_greeting = b""
-        """The first line that arrived, if it is no greeting."""
+        """The first line that arrived, if it is not a greeting."""
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
         if not cancellation.wait(greeting.arrival, ready_s) or greeting.frame is None:

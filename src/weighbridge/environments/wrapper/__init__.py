@@ -257,7 +257,7 @@ def _trials(
 ) -> Trials:
     """Return the answers to the trials, which only the first site of an environment and role makes.
 
-    What the kernel shows is read in each site, except in the sites that are opened during a trial, which is timed.
+    Each site reads its own /proc again, except the sites that a trial opens and times.
     Raises Unavailable if the wrapper does not confine as its preset claims.
     """
     key = f"trials {request.host.name} {request.environment} {request.role}"

@@ -23,7 +23,7 @@ READABLE = "/etc/passwd"
 """A file that every user can read."""
 TRIAL = ".weighbridge-trial"
 ALLOWED = "allowed"
-SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of the site, where each site has a file system of its own
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of the site, which has its own
 _REFUSED = "refused: {}"
 _WRITE_DENIALS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The errors of rules for files and of read-only mounts. With others, the trial proves nothing."""
@@ -39,7 +39,7 @@ _HOME = "127.0.0.1"
 _LISTENS_S, _TRIAL_S = 5.0, 10
 _TRIED = (OUTSIDE_WRITES, SHARED_MEMORY_WRITES, OUTSIDE_CONNECTIONS)
 _NO_RESULT = 1
-"""The exit code of a probe that tells why it has no result (launcher/source/probe.c)."""
+"""The exit code of a probe that prints why it has no result (launcher/source/probe.c)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Answer:
 
 
 def read_again(site: Site, trials: Trials) -> Trials:
-    """Return the answers to trials in another site, with what the kernel shows in this one."""
+    """Return the answers to trials in another site, with the confinement in the /proc of this one."""
     answers = {fact: value for fact, value in trials.facts.items() if fact in _TRIED}
     return replace(trials, facts={**confinement_of(site), **answers})
 
