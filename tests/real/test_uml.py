@@ -90,6 +90,27 @@ def test_only_memory_can_be_written_to(site: Site):
     assert shell(site, "echo x > /tmp/x && echo x > /run/x").returncode == 0
 
 
+@pytest.mark.parametrize("above", ["", "/proc/self/root", "/proc/1/root"])
+def test_a_guests_root_writes_to_no_file_of_the_host(site: Site, tmp_path: Path, above: str):
+    """Its kernel has hostfs built in, and each ".." in what is mounted leads out of the guest's own folder."""
+    (tmp_path / "old").write_text("old")
+    script = """
+        mkdir -p /tmp/host
+        perl -e 'my ($none, $at, $kind, $where) = ("none", "/tmp/host", "hostfs", $ENV{WHERE});
+            exit(syscall(165, $none, $at, $kind, 0, $where) == 0 ? 0 : 3)' || exit $?  # mount(2)
+        cat /tmp/host/old; (echo new > /tmp/host/new); (echo new > /tmp/host/old)
+        perl -e 'my $at = "/tmp/host"; exit(syscall(166, $at, 0) != 0)'  # umount2(2)
+    """
+    where = "../" * 12 + f"{above}/{tmp_path}".lstrip("/")
+    done = site.run(Command(("sh", "-c", script), 60, env={"WHERE": where}))
+    if above == "/proc/1/root":
+        assert done.returncode == 3, "it sees a process of the host"
+    else:
+        assert (done.returncode, done.text) == (0, "old"), done
+        assert done.stderr.count(b"Read-only file system") == 2
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old", "old")]
+
+
 def test_the_guest_has_the_same_bits(site: Site, small_userland: Userland):
     for path in ("var/lib/dpkg/status", "usr/bin/iperf3", "usr/bin/redis-server"):
         assert site.read(f"/{path}") == (small_userland.root / path).read_bytes()

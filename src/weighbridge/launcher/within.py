@@ -16,8 +16,8 @@ def within(
     """Return the argument list that joins the group, sets the limit of open files, and then becomes ``argv``.
 
     ``everywhere`` joins in every hierarchy, even if the group has no limits. ``layer`` are the launcher's options for
-    a layer over the folder that contains the program. Raises Unavailable, UserlandError and DiskFull if the launcher
-    cannot be built. A program that cannot be started is reported as a launcher's refusal.
+    a layer over the folder that contains the program, or for a read-only machine. Raises Unavailable, UserlandError
+    and DiskFull if the launcher cannot be built. A program that cannot be started is a refusal of the launcher.
     """
     files = () if group is None else group.everywhere if everywhere else group.procs
     joins = [word for path in files for word in ("--join", str(path))]

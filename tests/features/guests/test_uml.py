@@ -25,7 +25,7 @@ from weighbridge.model.study import Resources
 MIB = 2**20
 TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1450)
 PLAIN = UmlMachine(
-    name="weighbridge-x", site="uml-0", state=Path("/run/x"), ramdisk=Path("/c/ramdisk"),
+    name="weighbridge-x", site="uml-0", ramdisk=Path("/c/ramdisk"),
     library=Path("/c/preload.so"), memory=512 * MIB, root=Path("/c/disk.ext4"),
 )  # fmt: skip
 DEPENDENCIES = "kernel/net/ipv4/udp_diag.ko: kernel/net/ipv4/inet_diag.ko\nkernel/fs/overlayfs/overlay.ko:\n"
@@ -50,7 +50,7 @@ def test_the_stream_is_a_serial_line_and_the_console_is_standard_error():
 
 def test_a_guest_has_its_memory_its_own_folder_and_no_second_life():
     kernel, _ = split(PLAIN)
-    assert {"mem=512M", "initrd=/c/ramdisk", "umid=uml-0", "uml_dir=/run/x", "panic=-1", "noreboot"} <= {*kernel}
+    assert {"mem=512M", "initrd=/c/ramdisk", "umid=uml-0", "uml_dir=/dev/shm", "panic=-1", "noreboot"} <= {*kernel}
     assert kernel[:4] == ["env", "TMPDIR=/dev/shm", "LD_PRELOAD=/c/preload.so", "linux.uml"]
 
 
@@ -147,6 +147,14 @@ def test_a_folder_for_memory_must_allow_programs(monkeypatch):
 def test_a_folder_for_memory_must_be_there(tmp_path):
     lacking = uml.without_room(MIB, 1, tmp_path / "none")
     assert lacking is not None and not lacking.ready and lacking.remedy.startswith("mount a tmpfs on ")
+
+
+def test_the_kernel_sees_its_host_read_only_except_the_data_disk():
+    assert PLAIN.sealed(as_root=True) == ("--sealed", "--name", PLAIN.name)
+    machine = replace(PLAIN, data=Path("/d/data-1/data.ext4"))
+    assert machine.sealed(as_root=False) == (
+        "--user", "self", "--sealed", "--name", PLAIN.name, "--data", "/d/data-1/data.ext4",
+    )  # fmt: skip
 
 
 @pytest.fixture

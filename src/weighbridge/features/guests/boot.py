@@ -37,11 +37,16 @@ class Machine(Protocol):
 
 
 @contextmanager
-def booted(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
-    """Boot the guest and yield its launcher; boot again if it hangs, not if it ends. Raises Unavailable."""
+def booted(
+    machine: Machine, request: SiteRequest, group: Group | None, layer: tuple[str, ...] = ()
+) -> Iterator[Launcher]:
+    """Boot the guest and yield its launcher; boot again if it hangs, not if it ends. Raises Unavailable.
+
+    ``layer`` has the launcher's options for the guest's view of its host (`within`).
+    """
     for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
-            boot = _Boot(machine, request, group, stack)
+            boot = _Boot(machine, request, group, layer, stack)
             try:
                 launcher = boot.launcher(ready_s)
             except Unavailable:
@@ -56,13 +61,20 @@ def booted(machine: Machine, request: SiteRequest, group: Group | None) -> Itera
 class _Boot:
     """A guest that is started, and ended with ``stack``."""
 
-    def __init__(self, machine: Machine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        request: SiteRequest,
+        group: Group | None,
+        layer: tuple[str, ...],
+        stack: ExitStack,
+    ) -> None:
         host, run = request.host, request.run
         if machine.network is not None:
             machine.network.must_be_free(host)
             stack.enter_context(machine.network.made(host))
         self._machine, self._request, self._stack = machine, request, stack
-        self._process, self._stream = host.talk(Command(within(host, run, group, *machine.argv())))
+        self._process, self._stream = host.talk(Command(within(host, run, group, *machine.argv(), layer=layer)))
         stack.callback(self._process.stop)
         self.ended = False
         """Whether the guest's process had ended by itself when the guest was given up."""

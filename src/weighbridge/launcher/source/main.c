@@ -2,6 +2,7 @@
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--taken] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
+ *     launcher [--join FILE]... [--files NUMBER] [--user self] --sealed --name NAME [--data FILE] --exec PROGRAM [ARGUMENT]...
  *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
@@ -14,6 +15,7 @@
  * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
  * where one is asked for: one that brings up a site (a hypervisor, bwrap). If it also has a root folder, that program
  * starts us again as /run/weighbridge-launcher, and finds TEXT in /run/weighbridge-settings.
+ * With --sealed that program can write to nothing of the machine but FILE, sees no other process, and has a /dev/shm of its own.
  * With --listen its stream is a session (session.h) with who connects to the socket, again where the connection breaks;
  * where nobody does for --lease everything in the site ends. The first process of a pod carries it, and the launcher is the
  * second. With --connect it is no launcher, but carries a stream to what is behind a socket.
@@ -152,6 +154,10 @@ int main(int count, char **words)
 		const char *word = words[at], *value = at + 1 < count ? words[at + 1] : "";
 		if (strcmp(word, "--net") == 0) {
 			site.own_network = 1;
+			continue;
+		}
+		if (strcmp(word, "--sealed") == 0) {
+			site.sealed = 1;
 			continue;
 		}
 		if (strcmp(word, "--taken") == 0) {

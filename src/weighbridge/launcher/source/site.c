@@ -211,6 +211,34 @@ static const char *mount_all(const struct site *site)
 	return site->launcher ? place_files(site, place, program) : NULL;
 }
 
+/* Of /proc only what is about this process, which stays the same one: /proc/1/root leads back to what can be written to.
+ * The working folder is then still the /proc that is hidden, and names what is mounted from it. */
+static int hide_processes(const struct site *site)
+{
+	if (chdir("/proc") != 0 || mount(site->source, "/proc", "tmpfs", 0, "mode=0755") != 0 || mkdir("/proc/self", 0755) != 0 ||
+	    mount("self", "/proc/self", NULL, MS_BIND, NULL) != 0 || symlink("self/mounts", "/proc/mounts") != 0 ||
+	    write_new("/proc/cpuinfo", "", 0644) != 0 || mount("cpuinfo", "/proc/cpuinfo", NULL, MS_BIND, NULL) != 0)
+		return -1;
+	return chdir("/");
+}
+
+/* Everything stays where it is, and is read-only with all that is mounted (Linux 5.12), also what /sys sets. */
+static const char *seal(const struct site *site)
+{
+	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY}, writable = {.attr_clr = MOUNT_ATTR_RDONLY};
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return "/";
+	if (site->data && mount(site->data, site->data, NULL, MS_BIND, NULL) != 0)
+		return site->data;
+	if (hide_processes(site) != 0)
+		return "/proc";
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof read_only) != 0)
+		return "/";
+	if (site->data && mount_setattr(AT_FDCWD, site->data, 0, &writable, sizeof writable) != 0)
+		return site->data;
+	return mount_shared_memory(site, "/dev/shm") == 0 ? NULL : "/dev/shm";
+}
+
 /* The loopback interface of a network of its own, which a user's programs have not the rights for. */
 static void raise_loopback(void)
 {
@@ -261,7 +289,7 @@ const char *enter(const struct site *site)
 {
 	unsigned user = geteuid(), group = getegid();
 	int namespaces = (site->own_user ? CLONE_NEWUSER : 0) | (site->own_network ? CLONE_NEWNET : 0) |
-			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : site->layered ? CLONE_NEWNS : 0);
+			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : site->layered || site->sealed ? CLONE_NEWNS : 0);
 	if (namespaces && unshare(namespaces) != 0)
 		return "a namespace";
 	if (site->own_network)
@@ -270,6 +298,8 @@ const char *enter(const struct site *site)
 	int resolver = site->root && strcmp(site->root, "/") == 0 ? open(RESOLVER, O_RDONLY | O_CLOEXEC) : -1;
 	if (failed == NULL && (site->root || site->layered))
 		failed = mount_all(site);
+	if (failed == NULL && site->sealed)
+		failed = seal(site);
 	if (failed == NULL && site->root && become_root(site) != 0)
 		failed = site->root;
 	if (failed == NULL && site->root) {

@@ -7,7 +7,7 @@
 
 struct site {
 	const char *root;     /* becomes /, read-only; NULL: all stays as it is */
-	const char *data;     /* becomes /srv */
+	const char *data;     /* becomes /srv; if sealed, a file that can be written to */
 	const char *layered;  /* a folder (of the root, if any) that can be written to, in memory; NULL: none */
 	const char *shm;      /* bytes that its /dev/shm holds; NULL: as many as the machine's */
 	const char *hosts;    /* a file that stands for /etc/hosts; NULL: the root's own */
@@ -15,6 +15,7 @@ struct site {
 	const char *launcher; /* our own file, if another program becomes the first process: it finds us at PLACED_LAUNCHER */
 	const char *settings; /* the contents of PLACED_SETTINGS; NULL: there is no such file */
 	int own_network;
+	int sealed;           /* without a root: all stays where it is and is read-only, except the data and a /dev/shm of its own */
 	enum own_user { NO_USER_NAMESPACE, ROOT_INSIDE, SELF_INSIDE } own_user;  /* who we are in one of our own */
 };
 

@@ -124,7 +124,7 @@ class Uml(Environment):
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
             machine, notes = _machine(options, request, stack)
-            launcher = stack.enter_context(booted(machine, request, group))
+            launcher = stack.enter_context(booted(machine, request, group, machine.sealed(as_root=request.host.root)))
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
             own = "127.0.0.1" if machine.network is None else machine.network.guest_address
             has_data = machine.data is not None
@@ -154,7 +154,6 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[UmlM
     machine = UmlMachine(
         name=mounted_by(run.id),
         site=f"uml-{request.name}"[:_LONGEST_NAME],
-        state=run.state,
         ramdisk=ramdisk.ensure(guest_kernel, run.cache, run.say),
         library=uml.library(run.cache, run.say),
         memory=memory,
@@ -178,6 +177,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[UmlM
         "memory": f"{memory >> 20} MiB",
         "network": "bridge, vector" if machine.network is not None else "none",
         "root filesystem": "folder of the host (hostfs)" if of_folder else "disk",
+        "not covered: files of the host": "the guest's root can read them (hostfs), but not write to them",
     }
     if machine.data is not None:
         notes[DISK_CACHE] = options.cache

@@ -40,9 +40,7 @@ class UmlMachine:
     name: str
     """The name of the run's mounts in the guest."""
     site: str
-    """The name of the folder in ``state`` for its process number and its control socket."""
-    state: Path
-    """The folder of the run's sockets, which is private."""
+    """The name of the folder in `MEMORY_FOLDER` for its process number and its control socket."""
     ramdisk: Path
     library: Path
     """The library that completes the calls with which its kernel traces the guest's processes."""
@@ -68,11 +66,19 @@ class UmlMachine:
         root = f"hostfs={self.root}" if self.of_folder else f"ubd0rd={self.root}"
         return (
             "env", f"TMPDIR={MEMORY_FOLDER}", f"LD_PRELOAD={self.library}", PROGRAM,
-            f"mem={self.memory >> 20}M", f"initrd={self.ramdisk}", f"umid={self.site}", f"uml_dir={self.state}",
+            f"mem={self.memory >> 20}M", f"initrd={self.ramdisk}", f"umid={self.site}", f"uml_dir={MEMORY_FOLDER}",
             "con0=null,fd:2", "con=null", "ssl0=fd:0,fd:1", "ssl=null",
             root, *self._data(), *self._network(),
             "quiet", "panic=-1", "noreboot", "--", *self._init(),
         )  # fmt: skip
+
+    def sealed(self, *, as_root: bool) -> tuple[str, ...]:
+        """Return the launcher's options that make the host read-only for the kernel, except its data disk.
+
+        A guest's root can mount any folder of the host that its kernel sees, because hostfs is built in.
+        """
+        data = () if self.data is None else ("--data", str(self.data))
+        return (*(() if as_root else ("--user", "self")), "--sealed", "--name", self.name, *data)
 
     def modules(self) -> tuple[str, ...]:
         """Return the modules that the guest loads."""
