@@ -42,7 +42,7 @@ def booted(
 ) -> Iterator[Launcher]:
     """Boot the guest and yield its launcher; boot again if it hangs, not if it ends. Raises Unavailable.
 
-    ``layer`` is the launcher's options for what the guest's process sees of its host (`within`).
+    ``layer`` has the launcher's options for the guest's view of its host (`within`).
     """
     for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
