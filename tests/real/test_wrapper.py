@@ -164,7 +164,7 @@ def test_your_own_command_is_read_and_not_believed(tmp_path: Path, machine: Mach
     [
         (["/nonexistent/box", "--"], "/nonexistent/box"),
         (["sh", "-c", "echo refused >&2; exit 3"], "refused"),
-        (["sh", "-c", "echo hello; exec /run/weighbridge-launcher"], "launcher"),
+        (["sh", "-c", "echo hello; exec /run/weighbridge-launcher"], "standard output"),
     ],
 )
 def test_a_wrapper_that_does_not_start_it_is_one_sentence(
