@@ -177,8 +177,10 @@ def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path = RO
     """Run a command in this process, as tests start no other one, and return what it prints."""
     from typer.testing import CliRunner
 
+    from weighbridge.cli import output
     from weighbridge.cli.app import app
 
+    output.out.cache_clear()  # it can have the width of an earlier caller
     with chdir(folder):
         done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": str(WIDTH), "NO_COLOR": "1"})
     code = getattr(done.exception, "exit_code", done.exit_code)
