@@ -278,7 +278,7 @@ def test_charts_and_tables_are_saved_by_a_click(browser: sync_api.Browser, tmp_p
     assert [row[0] for row in rows[1:]] == ["bridge", "'=1+1", "native (control)"]
     assert rows[1][4] == "significant" and rows[1][3] == "10"
     lines = saved(page, page.locator(".scroll:has(#matrix)"), "Markdown").read_text().splitlines()
-    assert lines[0] == "|  | bridge | =1\\+1 |" and lines[1] == "| --- | --- | --- |" and len(lines) == 3
+    assert lines[0] == "|  | bridge | =1\\+1 |" and lines[1] == "| --- | --- | --- |" and len(lines) == 4
     assert page.locator("table").count() == page.get_by_role("button", name="CSV", include_hidden=True).count()
     charts = page.locator(".chart").count()
     assert charts == page.get_by_role("button", name="SVG", include_hidden=True).count() > 5
