@@ -4,7 +4,7 @@ import errno
 from collections.abc import Callable
 from dataclasses import replace
 
-from weighbridge.linux.confinement import SECCOMP_MODES, status_field
+from weighbridge.linux.confinement import SECCOMP_MODES, line_of, status_field
 from weighbridge.linux.probing import probe_of
 from weighbridge.model.command import Completed
 from weighbridge.model.facts import IO_URING, IO_URING_ALLOWED, IO_URING_REFUSED
@@ -25,8 +25,8 @@ def about_io_uring(site: Site, launcher_outside: Callable[[], str] = lambda: "")
     error = _answer(site.run(probe_of("io-uring", _PROBE_S)))
     if error is None:
         return {}
-    setting = _read(site, f"/proc/sys/{_SWITCH.replace('.', '/')}").strip()
-    filtered = SECCOMP_MODES.get(status_field(_read(site, "/proc/self/status"), "Seccomp"), "") == "filter"
+    setting = line_of(site, f"/proc/sys/{_SWITCH.replace('.', '/')}")
+    filtered = SECCOMP_MODES.get(status_field(line_of(site, "/proc/self/status"), "Seccomp"), "") == "filter"
     allowed_outside = error in _REFUSALS and filtered and _allowed_outside(site, launcher_outside())
     return {IO_URING: io_uring_state(error, setting, filtered=filtered, allowed_outside=allowed_outside)}
 
@@ -64,10 +64,3 @@ def io_uring_state(error: int, setting: str, *, filtered: bool, allowed_outside:
     else:
         cause = f"{_SWITCH} = 1" if setting == "1" and error == errno.EPERM else ""
     return f"{IO_URING_REFUSED} ({', '.join(part for part in (name, cause) if part)})"
-
-
-def _read(site: Site, path: str) -> str:
-    try:
-        return site.read(path).decode(errors="replace")
-    except OSError:
-        return ""

@@ -26,7 +26,7 @@ PROVED = b"weighbridge: the guest runs"
 EMULATED = 8.0
 """How many times longer programs take on an emulated CPU, roughly.
 
-44 containers in an emulated guest opened and closed in 264 s, beside other programs. With 8, the forecast is 200 s.
+44 containers in an emulated guest opened and closed in 264 s while other programs ran. With 8, the forecast is 200 s.
 """
 _TRIED_S = 10.0
 _MEMORY = 256 * 2**20
