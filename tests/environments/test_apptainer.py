@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,16 @@ from weighbridge.environments import apptainer
 from weighbridge.environments.apptainer import ApptainerOptions, command, exec_words, from_outside, version
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import SitePaths
-from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import memory_folders
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
 from weighbridge.model.cleanup import OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, ProcessDefaults
-from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
-RUN = RunId("0123456789ab")
+from .requested import RUN, requested
+
 ENVIRONMENT: Any = registry.environments()["apptainer"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 STATUS = "Name:\tcat\nCapInh:\t0000000000000000\nCapPrm:\t{}\nCapEff:\t0000000000000000\n"
@@ -46,15 +43,7 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 def request_of(userland: Userland = PACKED) -> SiteRequest:
-    nowhere = Path("/nonexistent")
-    return SiteRequest(
-        RunContext(RUN, nowhere, nowhere, ExitStack()),
-        LocalHost(RUN),
-        SafeName("1-site"),
-        "server",
-        userland,
-        Limits(),
-    )
+    return requested(userland)
 
 
 def words_of(options: ApptainerOptions, **parts: str) -> list[str]:

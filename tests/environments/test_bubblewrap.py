@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,14 @@ from weighbridge.environments.bubblewrap import BubblewrapOptions, command, laye
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.cable import NO_CABLE
 from weighbridge.hosts.chroot import SitePaths
-from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.environment import Needs
-from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
 from .kinds import traits
+from .requested import RUN, requested
 
-RUN = RunId("0123456789ab")
 ENVIRONMENT = registry.environments()["bubblewrap"]
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 OWN = BubblewrapOptions(network="own")
@@ -41,15 +37,7 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 def request_of(userland: Userland) -> SiteRequest:
-    nowhere = Path("/nonexistent")
-    return SiteRequest(
-        RunContext(RUN, nowhere, nowhere, ExitStack()),
-        LocalHost(RUN),
-        SafeName("1-site"),
-        "server",
-        userland,
-        Limits(),
-    )
+    return requested(userland)
 
 
 def words_of(userland: Userland, *, own_network: bool = False, **parts: str) -> list[str]:

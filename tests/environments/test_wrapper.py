@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,17 +24,15 @@ from weighbridge.environments.wrapper.preset import Places, PresetError, names, 
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import SitePaths, StartedProgram
-from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.model.command import Command, Completed, ProcessDefaults
 from weighbridge.model.environment import Needs
 from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES, SHARED_MEMORY_WRITES
-from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.names import RunId, SafeName
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
-RUN = RunId("0123456789ab")
+from .requested import requested
+
 ENVIRONMENT: Any = registry.environments()["wrapper"]
 PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS)
 OWN = Userland("d", Path("/"), None, {})
@@ -62,16 +59,7 @@ version: [sandbox, --version]
 
 
 def request_of(userland: Userland = OWN) -> SiteRequest:
-    nowhere = Path("/nonexistent")
-    return SiteRequest(
-        RunContext(RUN, nowhere, nowhere, ExitStack()),
-        LocalHost(RUN),
-        SafeName("1-site"),
-        "server",
-        userland,
-        Limits(),
-        environment="box",
-    )
+    return requested(userland, "box")
 
 
 def test_a_preset_s_command_line_has_the_network_and_the_mechanisms_that_are_on():

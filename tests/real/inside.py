@@ -18,3 +18,17 @@ def must_kill_what_takes_too_much(site: Any) -> None:
     assert done.returncode != 0 and b"survived" not in done.stdout and not done.timed_out
     assert site.meters()["oom_kills"] > before
     assert sh(site, "echo up").stdout == b"up\n"
+
+
+def must_make_no_progress_while_frozen(site: Any) -> None:
+    """Freeze a busy program: it uses no CPU time until it is thawed."""
+    running = site.start(Command(("sh", "-c", "while :; do :; done")))
+    try:
+        assert not running.wait(0.2)
+        site.freeze()
+        before = site.meters()["cpu_s"]
+        assert not running.wait(0.3) and site.meters()["cpu_s"] == before
+        site.thaw()
+        assert not running.wait(0.2) and site.meters()["cpu_s"] > before
+    finally:
+        running.stop()

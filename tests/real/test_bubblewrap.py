@@ -25,7 +25,7 @@ from weighbridge.study.loader import load
 from weighbridge.userland.sources.host import PLUGIN as HOST_PROGRAMS
 
 from .conftest import open_run
-from .inside import must_kill_what_takes_too_much, sh
+from .inside import must_kill_what_takes_too_much, must_make_no_progress_while_frozen, sh
 from .machine import Machine
 from .test_unprivileged import as_user, home, user  # noqa: F401 - fixtures
 from .weighing import Silent, facts, trials
@@ -124,16 +124,7 @@ def test_the_memory_limit_kills_what_takes_too_much(site: Any):
 
 
 def test_frozen_makes_no_progress(site: Any):
-    running = site.start(Command(("sh", "-c", "while :; do :; done")))
-    try:
-        assert not running.wait(0.2)
-        site.freeze()
-        before = site.meters()["cpu_s"]
-        assert not running.wait(0.3) and site.meters()["cpu_s"] == before
-        site.thaw()
-        assert not running.wait(0.2) and site.meters()["cpu_s"] > before
-    finally:
-        running.stop()
+    must_make_no_progress_while_frozen(site)
 
 
 def test_a_folder_of_this_machine_is_written_to_in_memory_alone(tmp_path: Path, machine: Machine):

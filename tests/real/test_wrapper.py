@@ -28,7 +28,7 @@ from weighbridge.study.loader import load
 from weighbridge.userland.sources.host import PLUGIN as HOST_PROGRAMS
 
 from .conftest import open_run
-from .inside import must_kill_what_takes_too_much, sh
+from .inside import must_kill_what_takes_too_much, must_make_no_progress_while_frozen, sh
 from .machine import Machine
 from .test_unprivileged import as_user, home, user  # noqa: F401 - fixtures
 from .weighing import Silent, facts, trials
@@ -121,16 +121,7 @@ def test_programs_run_as_anywhere(sites: dict[str, Any]):
 def test_limits_and_freezing_reach_its_programs(sites: dict[str, Any]):
     for _, site in each(sites):
         must_kill_what_takes_too_much(site)
-        running = site.start(Command(("sh", "-c", "while :; do :; done")))
-        try:
-            assert not running.wait(0.2)
-            site.freeze()
-            before = site.meters()["cpu_s"]
-            assert not running.wait(0.3) and site.meters()["cpu_s"] == before
-            site.thaw()
-            assert not running.wait(0.2) and site.meters()["cpu_s"] > before
-        finally:
-            running.stop()
+        must_make_no_progress_while_frozen(site)
 
 
 def test_a_server_is_reached_from_its_host(sites: dict[str, Any]):
