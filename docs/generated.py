@@ -584,6 +584,29 @@ def found(study: str) -> str:
     return f"Measured on {date}. A positive cost is worse than the baseline.{shown}\n\n{table(heads, rows)}"
 
 
+def costs_by_workload(run: str) -> str:
+    """Return the primary costs of a kept run: a row for each environment, a column for each workload."""
+    from kept_runs import run_directory
+
+    from weighbridge.analysis.analyse import analyse
+    from weighbridge.report.export.json import report_json
+    from weighbridge.report.text.formatting import quantity
+    from weighbridge.store.run import RunStore
+
+    with run_directory(run) as directory, RunStore(directory) as store:
+        document = report_json(store, analyse(store))
+    rows = [row for row in document["costs"] if row["primary"] and not row["control"] and row["cost"] is not None]
+    workloads = [*dict.fromkeys(row["workload"] for row in rows)]
+    cells = {
+        (row["environment"], row["workload"]): f"{quantity(row['value'], row['unit'])}: {_cost(row)}" for row in rows
+    }
+    native = {row["workload"]: quantity(row["baseline_value"], row["unit"]) for row in rows}
+    lines = [[code(document["baseline"]), *(native[each] for each in workloads)]]
+    for name in dict.fromkeys(row["environment"] for row in rows):
+        lines.append([code(name), *(cells.get((name, each), "") for each in workloads)])
+    return table(["environment", *map(code, workloads)], lines)
+
+
 def _cost(row: Mapping[str, Any]) -> str:
     unit = "%" if row["cost_unit"] == "%" else f" {row['cost_unit']}"
     return f"{figure(row['cost'])}{unit} [{figure(row['cost_low'])}, {figure(row['cost_high'])}]"
@@ -738,7 +761,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
     "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
-    "exit-codes": exit_codes, "presets": presets, "preset-keys": preset_keys,
+    "exit-codes": exit_codes, "presets": presets, "costs-by-workload": costs_by_workload, "preset-keys": preset_keys,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 

@@ -26,6 +26,7 @@ ABOUT = {
     "first-look": "TCP, latency, Redis and CPU in four environments, with clients here and on another host",
     "why-first-look": "The same study with `weighbridge explain`: why a published port of Docker costs latency",
     WEIGHED: "One program, measured with `weighbridge weigh`",
+    "agent-sandboxes": "The commands of a coding agent in twelve sandboxes, with the causes of the largest costs",
     SERVER: "redis-server with redis-benchmark, in a network namespace and on Docker's bridge",
 }
 """The runs whose reports are examples, with a description of each. Runs of published studies are added to them."""

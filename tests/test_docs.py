@@ -146,7 +146,9 @@ def test_no_page_has_a_place_that_waits_for_a_run():
     assert [page for page in (*READ_ON_GITHUB, *PAGES) if waiting.search((ROOT / page).read_text())] == []
 
 
-@pytest.mark.parametrize("picture", ["annotated.svg", "rounds.svg", "verdicts.svg", "waterfall.svg"])
+@pytest.mark.parametrize(
+    "picture", ["annotated.svg", "rounds.svg", "verdicts.svg", "waterfall.svg", "agent-sandboxes.svg"]
+)
 def test_a_picture_is_current(picture: str, request: pytest.FixtureRequest):
     if request.config.getoption("--update-golden"):
         draw.main([picture])

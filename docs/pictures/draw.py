@@ -5,6 +5,7 @@ Pictures that show data show a kept run, or a simulation with a fixed seed. `rep
 """
 
 import html
+import math
 import random
 import re
 import shutil
@@ -14,6 +15,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.results import Comparison
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
@@ -200,6 +205,73 @@ def waterfall() -> str:
     return drawn.replace('">', f'">\n<rect width="{width}" height="{height}" fill="#ffffff"/>', 1) + "\n"
 
 
+def sandboxes() -> str:
+    """Draw the costs of the kept run of agent-sandboxes: a row for each sandbox, a column for each step."""
+    from weighbridge.analysis.analyse import analyse
+    from weighbridge.report.text.matrix import matrix
+    from weighbridge.report.text.metric_names import metric_name
+    from weighbridge.store.run import RunStore
+
+    with kept_runs.run_directory("agent-sandboxes") as directory, RunStore(directory) as store:
+        analysis = analyse(store)
+        costs, study = matrix(analysis), analysis.study
+    columns = [*costs.rows, *costs.further]
+    reports = [column.reports[0] for column in columns]
+    shown = {
+        name: [None if (cell := column.cells[place]) is None else cell.rows[0][1] for column in columns]
+        for place, name in enumerate(costs.environments)
+    }
+    rounds = max(each.blocks for row in shown.values() for each in row if each is not None)
+    order = sorted(shown, key=lambda name: 0.0 if shown[name][0] is None else _penalty(shown[name][0]))
+    left, top, wide, tall, first = 150, 120, 68, 34, 90
+    right = left + first + wide * (len(columns) - 1)
+    parts = [
+        text(20, 34, "How much longer do a coding agent's commands take in a sandbox?", bold=True, px=19),
+        text(20, 58, f"weighbridge run {study}: {rounds} rounds on a virtual machine with two CPUs", fill=GREY),
+    ]
+    for place, report in enumerate(reports):
+        x = left + first / 2 if place == 0 else left + first + wide * (place - 0.5)
+        words = re.sub("^c build", "C build", metric_name(report)).split(" ")
+        for number, word in enumerate(words):
+            y = top - 12 - 15 * (len(words) - 1 - number)
+            parts.append(text(x, y, word, "middle", bold=place == 0, px=13))
+    for row, name in enumerate(order):
+        y = top + row * tall
+        parts.append(text(left - 12, y + 22, name, "end", bold=True))
+        for place, compared in enumerate(shown[name]):
+            x, width = (left, first) if place == 0 else (left + first + wide * (place - 1), wide)
+            fill, words, ink = _heat(compared)
+            parts.append(
+                f'<rect x="{x + 1}" y="{y + 1}" width="{width - 2}" height="{tall - 2}" rx="3" fill="{fill}"/>'
+            )
+            parts.append(text(x + width / 2, y + 22, words, "middle", ink, bold=place == 0))
+    y = top + len(order) * tall + 26
+    notes = (
+        "≤: undecided; this is the upper end of the 95% interval.  ≈: within ±3%.",
+        "The sandbox is opened once and stays open. Its start is not part of the times.",
+    )
+    parts += [text(20, y + 20 * number, words, fill=GREY, px=13) for number, words in enumerate(notes)]
+    return svg(right + 20, y + 36, parts, "The cost of each sandbox for each step of an agent's session")
+
+
+def _penalty(compared: "Comparison | None") -> float:
+    return compared.cost.penalty.estimate if compared is not None and compared.cost is not None else 0.0
+
+
+def _heat(compared: "Comparison | None") -> tuple[str, str, str]:
+    """Return the colour, the words and the ink of a cell."""
+    if compared is None or compared.cost is None:
+        return "#ffffff", "", GREY
+    if compared.shown_as != "different":
+        at_most = f"≤ {math.ceil(compared.cost.penalty.high)}%"
+        return "#f5f7fa", "≈" if compared.shown_as == "equivalent" else at_most, GREY
+    ratio = 1 + _penalty(compared) / 100
+    words = f"{ratio:.1f} ×" if ratio >= 1.5 else f"{_penalty(compared):+.0f}%"
+    share = min(abs(math.log(ratio)) / math.log(20), 1.0)
+    red = [round(255 + (end - 255) * (0.15 + 0.85 * share)) for end in (0xC9, 0x2A, 0x2A)]
+    return f"rgb({red[0]},{red[1]},{red[2]})", words, "#ffffff" if share > 0.45 else INK
+
+
 def report() -> bytes:
     """Return a screenshot of the page of the kept run."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -216,6 +288,7 @@ def report() -> bytes:
 
 PICTURES: dict[str, Callable[[], str | bytes]] = {
     "rounds.svg": rounds, "verdicts.svg": verdicts, "annotated.svg": annotated, "waterfall.svg": waterfall,
+    "agent-sandboxes.svg": sandboxes,
     "report.png": report,
 }  # fmt: skip
 
