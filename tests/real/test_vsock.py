@@ -39,7 +39,7 @@ os.dup2(call.fileno(), 0)
 os.dup2(call.fileno(), 1)
 os.execv(sys.argv[2], sys.argv[2:])
 """
-OF_FIRECRACKER = Path(__file__).parents[1] / "features/guests/data/firecracker/no-memory.txt"
+OF_FIRECRACKER = Path(__file__).parents[1] / "features/guests/data/firecracker/no-disk.txt"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def test_a_guest_whose_hypervisor_is_killed_is_lost_at_once(run: RunContext, tmp
 
 def test_a_hypervisor_that_fails_says_why_and_is_not_started_again(run: RunContext, tmp_path: Path):
     failing = StandIn(tmp_path / "vsock", ("sh", "-c", f"cat {OF_FIRECRACKER}; exit 1"))
-    why = r"its guest ended: Error enabling PCIe support: .* Cannot allocate memory \(os error 12\)$"
+    why = r"its guest ended: Block device error: .* No such file or directory \(os error 2\) /nonexistent/disk$"
     with pytest.raises(Unavailable, match=why):
         booted(failing, requested(run), None).__enter__()
     assert [*tmp_path.iterdir()] == []

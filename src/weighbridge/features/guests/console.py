@@ -7,7 +7,10 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in", "terminating on signal")
 """Messages at every end that are not a reason."""
 _REASONS = ("Kernel panic - not syncing", "weighbridge: the guest cannot", "qemu-system")
-_FIRECRACKER = re.compile(r"Failed to build MicroVM from Json: .* from one single json(?: failed)?: (.+)")
+_FIRECRACKER = re.compile(
+    r"Failed to build MicroVM from Json: .* from one single json(?: failed)?: (.+?)"
+    r"(?:\.? (?:Make sure the user|Invalid TUN/TAP) .*)?$"
+)
 _CHAIN = "Cloud Hypervisor exited with the following chain of errors:"
 """How a hypervisor says that it cannot start a guest. Below such a line, Cloud Hypervisor numbers its causes."""
 _LINES, _LENGTH = 3, 300

@@ -143,8 +143,8 @@ class KvmEnvironment(Environment):
         return True
 
     def unverified(self, options: Any | None = None) -> str:
-        """Return that no guest was booted, because no machine with KVM was available."""
-        return "written from its documentation, and never run with KVM"
+        """Return that no guest was booted, because no machine with usable KVM was available."""
+        return "started with all its options, but no guest has booted in it yet"
 
     def build_s(self, options: KvmOptions, cache: Path) -> float:
         """Return the seconds to build its kernel."""

@@ -9,7 +9,7 @@ from weighbridge.features.guests.kvm_guest import Hypervisor, KvmEnvironment, Kv
 _KERNEL = (
     "console=ttyS0", "reboot=k", "pci=off", "i8042.noaux", "i8042.nomux", "i8042.dumbkbd",
 )  # fmt: skip
-"""Options of its kernel: a reset by the keyboard controller is the only way in which a guest ends the hypervisor."""
+"""Options of its kernel. A guest ends the hypervisor with a reset through the keyboard controller."""
 _CID = 3
 """The first address of a guest. It has no meaning on the host, so all guests can have it."""
 
