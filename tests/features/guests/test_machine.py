@@ -147,7 +147,7 @@ def limited(memory: str) -> Resources:
     return Resources.model_validate({"memory": memory})
 
 
-@pytest.mark.parametrize("kind", ["qemu", "virtualbox", "xen", "uml"])
+@pytest.mark.parametrize("kind", ["qemu", "virtualbox", "xen", "uml", "firecracker", "cloud-hypervisor"])
 def test_a_guest_that_would_not_come_up_is_refused(kind: str):
     environment = registry.environments()[kind]
     options, small = environment.options.model_validate({}), limited("100MiB")

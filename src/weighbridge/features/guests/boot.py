@@ -1,16 +1,18 @@
-"""Starts the process of a guest, and waits for the launcher in it. QEMU and user-mode Linux share it."""
+"""Starts the process of a guest, and waits for the launcher in it. The hypervisors share it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Protocol
 
 from weighbridge.errors import Unavailable
+from weighbridge.features.guests import vsock
 from weighbridge.features.guests.console import last_words
 from weighbridge.features.guests.network import Network
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, HostProcess, Stream
 from weighbridge.model.host import Group
 from weighbridge.model.site import SiteRequest
 
@@ -24,7 +26,8 @@ _TOGETHER_S = 0.2
 class Machine(Protocol):
     """A guest's machine, whose process has the launcher's stream as stdin and stdout, and its console as stderr.
 
-    ``window`` is the number of bytes that the stream holds if it has no flow control; 0 if it has.
+    ``window`` is the number of bytes that the stream holds if it has no flow control; 0 if it has. With a
+    ``vsock``, which is the path of that device's socket, the stream goes over it, and stdout belongs to the console.
     """
 
     @property
@@ -32,6 +35,9 @@ class Machine(Protocol):
 
     @property
     def window(self) -> int: ...  # noqa: D102
+
+    @property
+    def vsock(self) -> Path | None: ...  # noqa: D102
 
     def argv(self) -> tuple[str, ...]: ...  # noqa: D102
 
@@ -74,7 +80,17 @@ class _Boot:
             machine.network.must_be_free(host)
             stack.enter_context(machine.network.made(host))
         self._machine, self._request, self._stack = machine, request, stack
-        self._process, self._stream = host.talk(Command(within(host, run, group, *machine.argv(), layer=layer)))
+        command = Command(within(host, run, group, *machine.argv(), layer=layer))
+        self._process: HostProcess
+        self._stream: Callable[[float], Stream | None]
+        """Returns the stream, for which it can wait some seconds; None if the guest does not call."""
+        if machine.vsock is None:
+            self._process, stream = host.talk(command)
+            self._stream = lambda _: stream
+        else:
+            listener = stack.enter_context(vsock.listening(machine.vsock))
+            self._process = host.start(command)
+            self._stream = lambda within_s: vsock.answered(listener, self._process, within_s)
         stack.callback(self._process.stop)
         self.ended = False
         """Whether the guest's process had ended by itself when the guest was given up."""
@@ -84,8 +100,10 @@ class _Boot:
         request = self._request
         if self._machine.network is not None:
             self._machine.network.join(request.host, self._process, self._why)
+        if (stream := self._stream(ready_s)) is None:
+            raise Unavailable(f"{request.title}: its launcher did not start: {self._why()}")
         launcher = Launcher(
-            self._stream,
+            stream,
             request.title,
             self._why,
             environment_of(request.run.id),
@@ -96,6 +114,7 @@ class _Boot:
 
     def _why(self) -> str:
         self.ended = self._process.wait(_TOGETHER_S)
-        console_tail = last_words(self._process.stop().stderr)
+        completed = self._process.stop()
+        console_tail = last_words(completed.stdout + completed.stderr)
         end = "its guest ended" if self.ended else "its guest does not answer"
         return f"{end}{f': {console_tail}' if console_tail else ''}"

@@ -7,6 +7,12 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NO_REASON = ("Restarting system", "---[ end", "Kernel Offset", "Rebooting in", "terminating on signal")
 """Messages at every end that are not a reason."""
 _REASONS = ("Kernel panic - not syncing", "weighbridge: the guest cannot", "qemu-system")
+_FIRECRACKER = re.compile(
+    r"Failed to build MicroVM from Json: .* from one single json(?: failed)?: (.+?)"
+    r"(?:\.? (?:Make sure the user|Invalid TUN/TAP) .*)?$"
+)
+_CHAIN = "Cloud Hypervisor exited with the following chain of errors:"
+"""How a hypervisor says that it cannot start a guest. Below such a line, Cloud Hypervisor numbers its causes."""
 _LINES, _LENGTH = 3, 300
 
 
@@ -16,8 +22,16 @@ def last_words(console: bytes) -> str:
 
 
 def reason(console: bytes) -> str:
-    """Return the last line of a console with a reason for its end; empty if there is none."""
-    named = [line for line in _plain_lines(console) if any(words in line for words in _REASONS)]
+    """Return a hypervisor's reason, or the last line of a console with a reason for its end; empty without one."""
+    lines = _plain_lines(console)
+    for number, line in enumerate(lines):
+        if failure := _FIRECRACKER.search(line):
+            return failure[1][-_LENGTH:]
+        if _CHAIN in line:
+            causes = [cause.partition(": ")[2] for cause in lines[number + 1 :]]
+            repeated = len(causes) > 1 and causes[-1] in causes[-2]
+            return ": ".join(causes[-3:-1] if repeated else causes[-2:])[-_LENGTH:]
+    named = [line for line in lines if any(words in line for words in _REASONS)]
     return "; ".join(named[-1:])[-_LENGTH:]
 
 

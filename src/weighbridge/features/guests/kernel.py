@@ -13,6 +13,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
+from weighbridge.features.guests import vsock
 from weighbridge.features.guests.architecture import HOST
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.packages import install_here
@@ -27,7 +28,7 @@ PROGRAMS = (debian_archive.PROGRAM, _DEPMOD)
 """The programs that build it."""
 DRIVERS = (
     "virtio_pci", "virtio_mmio", "virtio_console", "virtio_blk", "virtio_net", "ext4", "crc32c_generic", "tcp_diag",
-    "udp_diag", "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront",
+    "udp_diag", "e1000", "e1000e", "8139cp", "ata_piix", "sd_mod", "xen-netfront", "xen-blkfront", vsock.DRIVER,
 )  # fmt: skip
 _BUILDER = 2
 _KIND = "kernels"

@@ -97,6 +97,7 @@ class QemuMachine:
     tsc_khz: int = 0
     """The frequency of the host's time stamp counter, for a machine that cannot measure it; 0 for others."""
     window: ClassVar[int] = 0
+    vsock: ClassVar[None] = None
 
     def argv(self) -> tuple[str, ...]:
         """Return QEMU's argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""

@@ -2,8 +2,8 @@
  * its address, and starts the launcher on the port to the host. When the launcher ends, so does the guest.
  *
  *     init [--modules NAME,...] [--prove] [--disk DEVICE] [--data DEVICE] [--address ADDRESS --mask MASK]
- *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] --name NAME
- *          [--system PROGRAM,WORD,...] [--serial DEVICE] [--layer FOLDER] [--taken]
+ *          [--gateway ADDRESS] [--mtu NUMBER] [--files NUMBER] [--terminal DEVICE] [--vsock PORT] --name NAME
+ *          [--system PROGRAM,WORD,...] [--serial DEVICE] [--layer FOLDER] [--taken] [--off]
  *
  * What fails is told on the console, whose last lines the host reads. With --prove it ends as soon as it runs.
  * With --system the disk, writable, becomes the root folder of all, and PROGRAM of it takes the launcher's place: the
@@ -11,7 +11,8 @@
  * With --terminal the launcher is on that device in place of the port, behind a line that says so: it may be the
  * console, to which the kernel then writes nothing but why it ends.
  * With --serial the port is a serial one. Without a --name, the host is asked for the other words over it: a boot medium
- * is the same for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end.
+ * is the same for all guests. Such a machine has firmware that would boot it again, so that it is switched off in the end, as
+ * one is with --off. With --vsock it connects to that port of its host instead.
  * "--disk hostfs" is the folder of the machine that a guest of user-mode Linux may see. The launcher knows --layer and --taken.
  */
 #define _GNU_SOURCE
@@ -19,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/vm_sockets.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <signal.h>
@@ -49,14 +51,14 @@
 #define HOSTFS "hostfs"
 
 /* What this process is told. */
-static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial, *terminal;
+static const char *disk, *data, *address, *mask = "255.255.255.0", *gateway, *mtu, *serial, *terminal, *vsock;
 static char *names[MODULES], *files = "0", *name, *layered, *system_words[WORDS + 1];
-static int modules, prove, taken, serial_port = -1;
+static int modules, prove, taken, off, serial_port = -1;
 
 static void end_guest(void)
 {
 	sync();
-	reboot(serial ? RB_POWER_OFF : RB_AUTOBOOT);  /* the hypervisor is told to end instead */
+	reboot(serial || off ? RB_POWER_OFF : RB_AUTOBOOT);  /* the hypervisor is told to end instead */
 	for (;;)
 		pause();
 }
@@ -224,6 +226,20 @@ static int open_port(void)
 	return -1;
 }
 
+/* The host listens before the guest starts; its driver may need a moment. */
+static int call_host(void)
+{
+	struct sockaddr_vm host = {
+		.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_HOST, .svm_port = strtoul(vsock, NULL, 10)};
+	int call = socket(AF_VSOCK, SOCK_STREAM, 0);
+	for (int waited = 0; call < 0 || connect(call, (struct sockaddr *)&host, sizeof host) != 0; waited += 2) {
+		if (call < 0 || waited > WAIT_MS)
+			fail("connect to its host, port", vsock);
+		doze();
+	}
+	return call;
+}
+
 /* Without what a terminal does to what passes through it. */
 static int open_terminal(const char *path)
 {
@@ -272,7 +288,7 @@ static void raise_files(const char *files)
 
 static void run_launcher(char **words)
 {
-	int port = serial ? serial_port : terminal ? open_terminal(terminal) : open_port();
+	int port = serial ? serial_port : terminal ? open_terminal(terminal) : vsock ? call_host() : open_port();
 	pid_t launcher = fork();
 	if (launcher == 0) {
 		dup2(port, STDIN_FILENO);
@@ -305,6 +321,10 @@ static void take(int count, char **words)
 			prove = 1;
 			continue;
 		}
+		if (strcmp(word, "--off") == 0) {
+			off = 1;
+			continue;
+		}
 		if (strcmp(word, "--taken") == 0) {
 			taken = 1;
 			continue;
@@ -327,6 +347,8 @@ static void take(int count, char **words)
 			files = value;
 		else if (strcmp(word, "--terminal") == 0)
 			terminal = value;
+		else if (strcmp(word, "--vsock") == 0)
+			vsock = value;
 		else if (strcmp(word, "--name") == 0 && value)
 			name = value;
 		else if (strcmp(word, "--system") == 0 && value)

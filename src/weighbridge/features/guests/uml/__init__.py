@@ -60,6 +60,7 @@ class UmlMachine:
     open_files: int = 1024
     window: ClassVar[int] = 3072
     """Bytes on the way to the launcher. The kernel stops reading its port for ever once 4,000 wait in the guest."""
+    vsock: ClassVar[None] = None
 
     def argv(self) -> tuple[str, ...]:
         """Return the argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""
