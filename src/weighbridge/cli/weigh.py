@@ -223,7 +223,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     """Run a study as `weighbridge run` does, and export its JSON if the user asked for it."""
     length, export, directory = options.length, options.output.export_json, options.output.directory
     short_time: ShortTime = "extend" if length.within is None else "keep" if length.quick_test else "refuse"
-    variables = [*given_variables(options.what.env)]
+    variables, concurrent = [*given_variables(options.what.env)], options.limits.allow_concurrent
     if directory is not None:
         _require_own_run(directory, study)
     directory = directory or _runs() / new_directory(study).name
@@ -232,11 +232,13 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
         use_display_names(names_of_study(study)),
         interruptible(),
         show() as progress,
-        continuable(directory, *continuing("run", str(directory), yes=True, variables=variables)),
+        continuable(
+            directory, *continuing("run", str(directory), yes=True, variables=variables, concurrent=concurrent)
+        ),
     ):
 
         def after(store: RunStore) -> None:
-            analysis = report_run(store, progress)
+            analysis = report_run(store, progress, concurrent=concurrent)
             if export is not None and analysis is not None:
                 document = later("weighbridge.report.export.json:report_json")(store, analysis)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
