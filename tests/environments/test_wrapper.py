@@ -34,7 +34,8 @@ from weighbridge.model.userland import Userland
 from .requested import requested
 
 ENVIRONMENT: Any = registry.environments()["wrapper"]
-PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS)
+OUTSIDE_FOLDER = "/run/random"
+PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS, OUTSIDE_FOLDER)
 OWN = Userland("d", Path("/"), None, {})
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 DATA = Path(__file__).parent / "data/wrapper"
@@ -130,7 +131,7 @@ def test_any_text_is_a_preset_or_one_error(text: str):
 def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
     places = Places("{folder}", path, "{data}", "", "")
     assert places.filled("{data}{folder}{home}") == "{folder}" + path + "{data}"
-    if not re.search("{(data|folder|home|launcher|settings)}", text):
+    if not re.search("{(data|folder|home|launcher|settings|outside)}", text):
         assert places.filled(text) == text
 
 
@@ -179,14 +180,14 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 def test_the_launcher_makes_a_native_site_s_layers_and_becomes_the_wrapper(user: int):
     parts = SitePaths("/cache/launcher", "/", "/data", "", None)
-    words = command(request_of(replace(OWN, layered="/work")), ("landrun", "--"), "{}", parts)
-    assert words[0] == "/cache/launcher" and words[-6:] == (
-        "--settings", "{}", "--exec", "landrun", "--", LAUNCHER,
+    words = command(request_of(replace(OWN, layered="/work")), ("landrun", "--"), "{}", OUTSIDE_FOLDER, parts)
+    assert words[0] == "/cache/launcher" and words[-8:] == (
+        "--settings", "{}", "--outside", OUTSIDE_FOLDER, "--exec", "landrun", "--", LAUNCHER,
     )  # fmt: skip
     values = dict(itertools.pairwise(words))
     assert (values["--root"], values["--data"], values["--layer"]) == ("/", "/data", "/work")
     assert values.get("--user") == ("self" if user else None)
-    assert "--settings" not in command(request_of(), ("landrun", "--"), "", parts)
+    assert "--settings" not in command(request_of(), ("landrun", "--"), "", OUTSIDE_FOLDER, parts)
 
 
 def test_the_places_of_a_site(tmp_path: Path):
@@ -195,10 +196,14 @@ def test_the_places_of_a_site(tmp_path: Path):
     folder = str(tmp_path / "real")
     layered = request_of(replace(OWN, layered=str(tmp_path / "link")))
     storage: Any = object()
-    assert places_of(layered) == Places(folder, folder, "/run", LAUNCHER, SETTINGS)
-    assert places_of(replace(layered, storage=storage)) == Places("/srv", folder, "/run", LAUNCHER, SETTINGS)
-    assert places_of(request_of()) == Places("/tmp", "/tmp", "/run", LAUNCHER, SETTINGS)
-    assert places_of(replace(request_of(), storage=storage)) == Places("/srv", "/srv", "/run", LAUNCHER, SETTINGS)
+    cases = {
+        (folder, folder): layered, ("/srv", folder): replace(layered, storage=storage),
+        ("/tmp", "/tmp"): request_of(), ("/srv", "/srv"): replace(request_of(), storage=storage),
+    }  # fmt: skip
+    for (data, working), request in cases.items():
+        places = places_of(request)
+        assert places == Places(data, working, "/run", LAUNCHER, SETTINGS, places.outside)
+        assert Path(places.outside).parent == Path("/run") and places.outside != places_of(request).outside
 
 
 def answering(code: int, stderr: bytes = b"") -> Callable[[Command], Completed]:
@@ -262,7 +267,7 @@ def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any])
     assert asked[0][4] == "/userland"
 
 
-OUTSIDE_FOLDERS = ("/run", "/dev/shm")
+OUTSIDE_FOLDERS = ("/run", "/dev/shm", OUTSIDE_FOLDER)
 
 
 class Box:
@@ -331,7 +336,7 @@ def test_denials_are_tried_and_nothing_is_left(trials: Callable[[Box], Trials]):
 
 
 def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], Trials]):
-    """A wrapper that remounts /run read-only, or that knows the file, passes no trial at a place of a random name."""
+    """A wrapper that remounts the folders that it knows, or knows the file, passes no trial at a random place."""
     assert trials(Box("/run")).facts[SHARED_MEMORY_WRITES] == ALLOWED
     assert trials(Box(OUTSIDE)).facts[OUTSIDE_WRITES] == ALLOWED
     one = parsed("first", FIRST)
@@ -352,7 +357,7 @@ def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], T
         (Box(*OUTSIDE_FOLDERS, told="no answer"), OUTSIDE_CONNECTIONS),
         (Box(*OUTSIDE_FOLDERS, told="connect: Bad file descriptor"), OUTSIDE_CONNECTIONS),
     ],
-    ids=["full disk", "no listener", "late", "killed", "not started", "proxy", "no socket"],
+    ids=["full disk", "no folder", "no listener", "late", "killed", "not started", "proxy", "no socket"],
 )
 def test_what_could_not_be_tried_is_no_denial(trials: Callable[[Box], Trials], box: Box, fact: str):
     answers = trials(box)
@@ -375,6 +380,7 @@ def test_a_mechanism_that_is_left_out_claims_no_denial():
 CONFINED = {
     "new privileges": "never", "namespaces": "mnt net pid", "seccomp": "filter",
     OUTSIDE_WRITES: "refused: Permission denied", SHARED_MEMORY_WRITES: "refused: Permission denied",
+    assert trials(Box("/run", "/dev/shm")).facts[OUTSIDE_WRITES] == ALLOWED
     OUTSIDE_CONNECTIONS: "refused: Connection refused",
 }  # fmt: skip
 
@@ -387,6 +393,7 @@ CONFINED = {
         ({"seccomp": ""}, "", ""),
         ({OUTSIDE_WRITES: ALLOWED}, "", ""),
         ({OUTSIDE_CONNECTIONS: ALLOWED}, "", ""),
+        (Box(*OUTSIDE_FOLDERS, error=errno.ENOENT), OUTSIDE_WRITES),
         ({}, "Permission denied", ""),
         ({}, "", "Read-only file system"),
     ],

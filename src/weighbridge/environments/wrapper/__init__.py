@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -187,9 +188,11 @@ class Wrapper(Environment):
             why = f"the root filesystem does not contain '{lacking}', which must be in it"
             raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
 
-        with started(request, partial(command, request, words, settings), "the wrapper") as running:
+        argv = partial(command, request, words, settings, places.outside)
+        with started(request, argv, Path(programs[0]).name) as running:
             site = WrappedSite(request, running)
-            site.notes |= _notes(request, chosen, network, words)
+            written = [word.replace(places.outside, "{outside}") for word in words]  # the same in each site
+            site.notes |= _notes(request, chosen, network, written)
             try:
                 site.trials = _trials(request, site, places, chosen, network, without)
                 yield site
@@ -197,10 +200,12 @@ class Wrapper(Environment):
                 site.thaw()
 
 
-def command(request: SiteRequest, words: Sequence[str], settings: str, parts: SitePaths) -> tuple[str, ...]:
+def command(
+    request: SiteRequest, words: Sequence[str], settings: str, outside: str, parts: SitePaths
+) -> tuple[str, ...]:
     """Return the argument list: the launcher makes the layers and becomes the wrapper, which starts it again."""
     written = ("--settings", settings) if settings else ()
-    return (*launcher_command(request, parts), *written, "--exec", *words, LAUNCHER)
+    return (*launcher_command(request, parts), *written, "--outside", outside, "--exec", *words, LAUNCHER)
 
 
 def _networked(needs: Needs | None) -> bool:
@@ -212,7 +217,8 @@ def places_of(request: SiteRequest) -> Places:
     layered = request.userland.layered
     folder = str(Path(layered).resolve()) if layered else ""
     data = DATA if request.storage is not None else folder
-    return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
+    outside = f"{_HOME}/weighbridge-{secrets.token_hex(8)}"
+    return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS, outside)
 
 
 def _lacking_in_root(request: SiteRequest, programs: Sequence[str]) -> str:
@@ -281,7 +287,7 @@ def apart(words: Sequence[str], settings: str = "", *, root: bool) -> tuple[str,
 
 def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[str]) -> Readiness:
     """Return whether a preset starts a shell in a mount namespace with a /run and a /tmp of its own, as in a site."""
-    places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS)
+    places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS, _HOME)
     words = (*chosen.words(network, without, places), "/bin/sh", "-c", ":")
     argv = apart(words, chosen.settings(network, places), root=os.geteuid() == 0)
     try:

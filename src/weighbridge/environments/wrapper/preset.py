@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "presets"
 Network = Literal["none", "host"]
 Denial = Literal["write", "connect"]
 """``write``: programs cannot write outside of the policy. ``connect``: without a network, they reach no program."""
-_PLACES = ("data", "folder", "home", "launcher", "settings")
+_PLACES = ("data", "folder", "home", "launcher", "settings", "outside")
 _PLACE = re.compile("{(" + "|".join(_PLACES) + ")}")
 _PART = re.compile(r"\{([a-z][a-z0-9-]*)\}")
 _INSTALLERS = {
@@ -176,7 +176,8 @@ class Places:
 
     ``data`` is the folder of the data: ``/srv`` if there is storage, else ``folder``. ``folder`` is the working
     folder, or ``/tmp`` if programs start in ``/``. ``home`` is a folder for the wrapper's own files. ``launcher`` is
-    Weighbridge's program, which the wrapper must start.
+    Weighbridge's program, which the wrapper must start. ``outside`` is a folder with a random name, to which programs
+    must not write: a mount of its own.
     """
 
     data: str
@@ -195,6 +196,7 @@ def _filled(value: Any, fill: Callable[[str], str]) -> Any:
         return {key: _filled(each, fill) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_filled(each, fill) for each in value]
+    outside: str
     return fill(value) if isinstance(value, str) else value
 
 
