@@ -162,7 +162,7 @@ def test_your_own_command_is_read_and_not_believed(tmp_path: Path, machine: Mach
     ("words", "match"),
     [
         (["/nonexistent/box", "--"], "/nonexistent/box"),
-        (["sh", "-c", "echo refused >&2; exit 3"], "refused"),
+        (["sh", "-c", "echo refused >&2; exit 3"], "the wrapper ended with exit code 3: refused$"),
         (["sh", "-c", "echo hello; exec /run/weighbridge-launcher"], "standard output"),
     ],
 )

@@ -89,7 +89,7 @@ def weigh(options: WeighOptions) -> None:
         environments = environments or [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
     elif not what.shell and save is None:
         _require_programs(commands, _variables(what.env))
-    wrappers = _wrappers(options.where.wrap, environments)
+    wrappers = _wrappers(options.where.wrap, environments, program["userland"])
     if not environments and not wrappers and what.against is None:
         environments = [*_default_inside(program, save=save is not None)]
     weighed = _weighed(options, program, [*environments, *wrappers], wrappers)
@@ -311,8 +311,11 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
     return variables
 
 
-def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[str]]:
-    """Return the words of each ``--wrap`` by a name that nothing else has, made of its program."""
+def _wrappers(options: Sequence[str], taken: Sequence[str], userland: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the words of each ``--wrap`` by a name that nothing else has, made of its program.
+
+    With this machine's programs, a relative path of the program starts in the user's folder.
+    """
     wrappers: dict[str, list[str]] = {}
     for option in options:
         if "\0" in option:
@@ -323,6 +326,8 @@ def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[st
             fail(f"--wrap {shlex.quote(option)}: {error}", WRONG_COMMAND_LINE)
         if not words:
             fail("--wrap: name a program and its options", WRONG_COMMAND_LINE)
+        if "/" in words[0] and words[0][0] != "{" and userland["kind"] == "host":  # it starts in /
+            words[0] = str(Path(userland.get("folder", "/"), words[0]))
         program = re.sub(r"[^A-Za-z0-9_.-]+", "", words[0].rpartition("/")[2])[:30]
         name = f"wrap-{program}" if not program[:1].isalpha() or registry.environment_named(program) else program
         numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
