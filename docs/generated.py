@@ -51,6 +51,10 @@ _STEPS = {
     "B": ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")),
 }
+_LOWER_CASE = {
+    "bonnie++", "bubblewrap", "go", "hyperfine", "iperf", "nginx", "oha", "pytest-benchmark", "vegeta", "wrk", "xz",
+}  # fmt: skip
+"""Names of programs that begin with a small letter, also at the beginning of a sentence."""
 _SECTIONS = {
     "workloads": registry.workloads, "environments": registry.environments, "hosts": registry.hosts,
     "storage": registry.storage, "userlands": registry.userlands, "adapters": registry.adapters,
@@ -81,8 +85,9 @@ def code(text: object) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return words with a capital letter and a full stop."""
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+    """Return words with a full stop, and a capital letter unless they begin with the name of a program."""
+    is_name = words.split(maxsplit=1)[0].rstrip(":") in _LOWER_CASE
+    return f"{words[:1] if is_name else words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def figure(number: float, sign: str = "") -> str:

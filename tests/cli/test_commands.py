@@ -1009,7 +1009,7 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     monkeypatch.setattr(plans, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL)
     said = " ".join(weighbridge("plan", "s.yaml").out.split())
-    assert "port docker skipped: docker does not answer; start it" in said
+    assert "port docker skipped" in said and "port is skipped: docker does not answer; start it" in said
     assert "2 rounds x 1 workload x 3 environments = 6 trials" in said and "port: docker does not" not in said
     planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
     fits(SchemaDocument.PLAN, planned)
@@ -1021,6 +1021,45 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     assert told.code == 4 and "will refuse: s.yaml:7: port: docker does not answer: start it" in told.out
     (why,) = json.loads(weighbridge("plan", "s.yaml", "--json").out)["refusals"]
     assert re.fullmatch(r"s\.yaml:\d+: port: docker does not answer: start it", why)
+
+
+def test_a_plan_does_not_count_what_explains_a_skipped_environment(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    """An environment can be ready without the mechanism that makes another one fail."""
+    get = "github.com/zouuup/landrun/cmd/landrun@latest"
+    monkeypatch.setattr(
+        plans, "readiness_of", lambda made: {arm.name: Readiness(arm.name != "port", "no", get) for arm in made.arms}
+    )
+    Path("s.yaml").write_text(OPTIONAL + "explain: [port]\n")
+    said = weighbridge("plan", "s.yaml").out
+    assert "to explain" not in said and "x 3 environments = 6 trials" in " ".join(said.split())
+    assert get in said.split(), "no command is cut off"
+    planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
+    assert {arm["ready"] for arm in planned["environments"] if arm["explains"]} == {False}
+
+
+def test_a_plan_says_whether_the_name_of_a_wrapper_is_in_path(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    """Without --yes, it said that all is well."""
+    monkeypatch.setattr("weighbridge.runner.preflight.ready", lambda *_: Readiness(True))
+    Path("s.yaml").write_text("""\
+study: s
+question: q
+baseline: native
+userland: host
+environments:
+  native: {kind: native}
+  name: {kind: wrapper, command: [no-such-sandbox, --]}
+  path: {kind: wrapper, command: [/no/such/sandbox, --]}
+workloads: {cpu: {kind: command, run: "true"}}
+repetitions: {rounds: 10}
+""")
+    said = weighbridge("plan", "s.yaml")
+    assert said.code == 4 and "path wrapper not checked" in " ".join(said.out.split())
+    why = "will refuse: s.yaml:7: name: the program 'no-such-sandbox' is not installed"
+    assert why in " ".join(said.out.split())
 
 
 def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch):

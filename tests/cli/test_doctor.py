@@ -27,7 +27,8 @@ from .command_line import Weighbridge, users_machine
 
 def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
-    assert {row["name"] for row in found["environments"]} >= {"native", "docker"}
+    names = {row["name"] for row in found["environments"]}
+    assert names >= {"native", "docker", "unshare"} and "wrapper" not in names, "it is no name of --in"
     assert {row["name"] for row in found["userlands"]} >= {"packages", "image", "directory", "host"}
     for section in found.values():
         for row in section:

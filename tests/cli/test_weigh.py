@@ -71,6 +71,13 @@ def test_a_wrapper_is_a_list_of_words_and_no_shell_sees_it(tmp_path: Path):
     assert [*arms_of(saved(tmp_path, "--wrap", "box --", "--", "true"))] == ["box"]
 
 
+def test_the_path_of_a_wrapper_starts_in_the_user_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    arms = arms_of(saved(tmp_path, "--wrap", "./box -c ./x --", "--wrap", "{home}/box", "--", "true"))
+    commands = [arm.options.command for arm in arms.values()]
+    assert commands == [(str(tmp_path / "box"), "-c", "./x", "--"), ("{home}/box",)]
+
+
 def test_starting_a_sandbox_is_weighed_too(tmp_path: Path):
     kinds = {cell.workload: cell.kind for cell in saved(tmp_path, "--in", "landrun", "--", "true").cells}
     assert kinds == {"command": "command", "entry": "boot"}

@@ -21,6 +21,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.names import RunId
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -93,6 +94,14 @@ def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
     ready = PODMAN.ready(options())
     assert not ready.ready
     assert "podman-rootless" in ready.remedy
+
+
+@pytest.mark.parametrize(("uid", "caveat"), [(0, "images only"), (1000, "")])
+def test_doctor_says_that_root_needs_an_image(monkeypatch: pytest.MonkeyPatch, uid: int, caveat: str):
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr("weighbridge.environments.podman.readiness", lambda _: Readiness(True, "podman 4.3.1"))
+    for given in (None, options(rootless=True)):
+        assert PODMAN.ready(given).caveat == caveat
 
 
 @pytest.mark.parametrize(

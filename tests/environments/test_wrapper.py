@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,13 +21,13 @@ from weighbridge import registry
 from weighbridge.environments import wrapper
 from weighbridge.environments.wrapper import LAUNCHER, SETTINGS, WrapperOptions, command, denials, places_of
 from weighbridge.environments.wrapper.denials import ALLOWED, OUTSIDE, READABLE, Trials, tried, unconfined
-from weighbridge.environments.wrapper.preset import Places, PresetError, names, parsed, preset
+from weighbridge.environments.wrapper.preset import FOLDER, Places, PresetError, names, parsed, preset
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
-from weighbridge.errors import Unavailable
+from weighbridge.errors import StudyError, Unavailable
 from weighbridge.hosts.chroot import SitePaths, StartedProgram
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.model.command import Command, Completed, ProcessDefaults
-from weighbridge.model.environment import Needs
+from weighbridge.model.environment import NOT_CHECKED, Needs
 from weighbridge.model.facts import OUTSIDE_CONNECTIONS, OUTSIDE_WRITES, SHARED_MEMORY_WRITES
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
@@ -34,7 +35,8 @@ from weighbridge.model.userland import Userland
 from .requested import requested
 
 ENVIRONMENT: Any = registry.environments()["wrapper"]
-PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS)
+OUTSIDE_FOLDER = "/run/random"
+PLACES = Places("/srv", "/work", "/run", LAUNCHER, SETTINGS, OUTSIDE_FOLDER)
 OWN = Userland("d", Path("/"), None, {})
 PACKED = Userland("0" * 64, Path("/userland"), Path("/userland.tar"), {})
 DATA = Path(__file__).parent / "data/wrapper"
@@ -128,9 +130,9 @@ def test_any_text_is_a_preset_or_one_error(text: str):
 
 @given(st.text(max_size=60), st.text(max_size=20).filter(lambda text: "{" not in text))
 def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
-    places = Places("{folder}", path, "{data}", "", "")
+    places = Places("{folder}", path, "{data}", "", "", "")
     assert places.filled("{data}{folder}{home}") == "{folder}" + path + "{data}"
-    if not re.search("{(data|folder|home|launcher|settings)}", text):
+    if not re.search("{(data|folder|home|launcher|settings|outside)}", text):
         assert places.filled(text) == text
 
 
@@ -147,6 +149,7 @@ def test_a_path_is_never_read_as_a_placeholder(text: str, path: str):
         {"command": ["a"], "omit": ["seccomp"]},
         {"command": []},
         {"command": ["a", "b\0c"]},
+        {"command": ["./box", "--"]},
     ],
     ids=str,
 )
@@ -179,14 +182,14 @@ def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 def test_the_launcher_makes_a_native_site_s_layers_and_becomes_the_wrapper(user: int):
     parts = SitePaths("/cache/launcher", "/", "/data", "", None)
-    words = command(request_of(replace(OWN, layered="/work")), ("landrun", "--"), "{}", parts)
-    assert words[0] == "/cache/launcher" and words[-6:] == (
-        "--settings", "{}", "--exec", "landrun", "--", LAUNCHER,
+    words = command(request_of(replace(OWN, layered="/work")), ("landrun", "--"), "{}", OUTSIDE_FOLDER, parts)
+    assert words[0] == "/cache/launcher" and words[-8:] == (
+        "--settings", "{}", "--outside", OUTSIDE_FOLDER, "--exec", "landrun", "--", LAUNCHER,
     )  # fmt: skip
     values = dict(itertools.pairwise(words))
     assert (values["--root"], values["--data"], values["--layer"]) == ("/", "/data", "/work")
     assert values.get("--user") == ("self" if user else None)
-    assert "--settings" not in command(request_of(), ("landrun", "--"), "", parts)
+    assert "--settings" not in command(request_of(), ("landrun", "--"), "", OUTSIDE_FOLDER, parts)
 
 
 def test_the_places_of_a_site(tmp_path: Path):
@@ -195,10 +198,14 @@ def test_the_places_of_a_site(tmp_path: Path):
     folder = str(tmp_path / "real")
     layered = request_of(replace(OWN, layered=str(tmp_path / "link")))
     storage: Any = object()
-    assert places_of(layered) == Places(folder, folder, "/run", LAUNCHER, SETTINGS)
-    assert places_of(replace(layered, storage=storage)) == Places("/srv", folder, "/run", LAUNCHER, SETTINGS)
-    assert places_of(request_of()) == Places("/tmp", "/tmp", "/run", LAUNCHER, SETTINGS)
-    assert places_of(replace(request_of(), storage=storage)) == Places("/srv", "/srv", "/run", LAUNCHER, SETTINGS)
+    cases = {
+        (folder, folder): layered, ("/srv", folder): replace(layered, storage=storage),
+        ("/tmp", "/tmp"): request_of(), ("/srv", "/srv"): replace(request_of(), storage=storage),
+    }  # fmt: skip
+    for (data, working), request in cases.items():
+        places = places_of(request)
+        assert places == Places(data, working, "/run", LAUNCHER, SETTINGS, places.outside)
+        assert Path(places.outside).parent == Path("/run") and places.outside != places_of(request).outside
 
 
 def answering(code: int, stderr: bytes = b"") -> Callable[[Command], Completed]:
@@ -224,12 +231,52 @@ def test_it_is_ready_where_a_trial_program_ran(user: int, monkeypatch: pytest.Mo
 def test_what_it_lacks_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(wrapper, "which", lambda program: None)
     monkeypatch.setattr(wrapper, "install_here", lambda programs, commands=None: f"{programs} {commands}")
-    srt, own = ENVIRONMENT.ready(WrapperOptions(preset="srt")), ENVIRONMENT.ready(WrapperOptions(command=("x",)))
+    srt = ENVIRONMENT.ready(WrapperOptions(preset="srt"))
+    own, known, path = (ENVIRONMENT.ready(WrapperOptions(command=(name,))) for name in ("x", "landrun", "/opt/x"))
     assert not srt.ready and "npm install --global @anthropic-ai/sandbox-runtime" in srt.remedy
-    for state in (srt, own):
+    assert "go install" in known.remedy and "--in landrun" in known.remedy and "install" not in path.remedy
+    for state in (srt, own, known, path):
+        assert not state.ready
         assert_sentence(state.detail)
     for options in (WrapperOptions(command=("x",)), WrapperOptions(preset="srt")):
         assert ENVIRONMENT.ready(options, Needs()).ready, "it must be in the root filesystem"
+
+
+def test_before_the_user_agrees_only_a_name_is_looked_up(monkeypatch: pytest.MonkeyPatch):
+    looked: list[str] = []
+    monkeypatch.setattr(wrapper, "which", looked.append)
+    monkeypatch.setattr(wrapper, "run", lambda command: pytest.fail("it was started"))
+
+    def state(**written: Any) -> Any:
+        return ENVIRONMENT.ready_unapproved(WrapperOptions.model_validate(written), Needs(of_this_machine=True))
+
+    assert not state(command=["box", "--"]).ready and looked == ["box"]
+    assert state(command=["/opt/box", "--"]).caveat == state(preset="srt").caveat == NOT_CHECKED
+    assert looked == ["box"]
+
+
+@pytest.fixture
+def _broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more preset, whose file is wrong."""
+    for name in names():
+        (tmp_path / f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text())
+    (tmp_path / "broken.yaml").write_text("summary: [")
+    monkeypatch.setattr(import_module("weighbridge.environments.wrapper.preset"), "FOLDER", tmp_path)
+
+
+@pytest.mark.usefixtures("_broken")
+def test_a_preset_whose_file_is_wrong_is_not_ready_and_the_others_are(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(wrapper, "which", lambda program: f"/usr/bin/{program}")
+    monkeypatch.setattr(wrapper, "run", answering(0))
+    variants = ENVIRONMENT.variants()
+    states = {name: ENVIRONMENT.ready(options) for name, options in variants.items()}
+    assert [name for name, state in states.items() if not state.ready] == ["broken"] and states["broken"].remedy
+    assert_sentence(states["broken"].detail)
+    assert ENVIRONMENT.unverified(variants["broken"]) == ""
+    with raises_sentence(PresetError) as raised:
+        WrapperOptions(preset="broken")
+    assert cast(PresetError, raised.value).exit_code == StudyError.exit_code
 
 
 @pytest.mark.parametrize("refusal", [None, ("user namespaces are closed", "open them")])
@@ -262,7 +309,7 @@ def test_a_root_filesystem_without_the_wrapper_is_refused(words: dict[str, Any])
     assert asked[0][4] == "/userland"
 
 
-OUTSIDE_FOLDERS = ("/run", "/dev/shm")
+OUTSIDE_FOLDERS = ("/run", "/dev/shm", OUTSIDE_FOLDER)
 
 
 class Box:
@@ -331,8 +378,9 @@ def test_denials_are_tried_and_nothing_is_left(trials: Callable[[Box], Trials]):
 
 
 def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], Trials]):
-    """A wrapper that remounts /run read-only, or that knows the file, passes no trial at a place of a random name."""
+    """A wrapper that remounts the folders that it knows, or knows the file, passes no trial at a random place."""
     assert trials(Box("/run")).facts[SHARED_MEMORY_WRITES] == ALLOWED
+    assert trials(Box("/run", "/dev/shm")).facts[OUTSIDE_WRITES] == ALLOWED
     assert trials(Box(OUTSIDE)).facts[OUTSIDE_WRITES] == ALLOWED
     one = parsed("first", FIRST)
     facts = CONFINED | {SHARED_MEMORY_WRITES: ALLOWED}
@@ -345,6 +393,7 @@ def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], T
     ("box", "fact"),
     [
         (Box(*OUTSIDE_FOLDERS, error=errno.ENOSPC), OUTSIDE_WRITES),
+        (Box(*OUTSIDE_FOLDERS, error=errno.ENOENT), OUTSIDE_WRITES),
         (Box(*OUTSIDE_FOLDERS, listens=False), OUTSIDE_CONNECTIONS),
         (Box(*OUTSIDE_FOLDERS, timed_out=True), OUTSIDE_CONNECTIONS),
         (Box(*OUTSIDE_FOLDERS, connect=-9, told=""), OUTSIDE_CONNECTIONS),
@@ -352,7 +401,7 @@ def test_a_wrapper_that_denies_one_known_path_is_found(trials: Callable[[Box], T
         (Box(*OUTSIDE_FOLDERS, told="no answer"), OUTSIDE_CONNECTIONS),
         (Box(*OUTSIDE_FOLDERS, told="connect: Bad file descriptor"), OUTSIDE_CONNECTIONS),
     ],
-    ids=["full disk", "no listener", "late", "killed", "not started", "proxy", "no socket"],
+    ids=["full disk", "no folder", "no listener", "late", "killed", "not started", "proxy", "no socket"],
 )
 def test_what_could_not_be_tried_is_no_denial(trials: Callable[[Box], Trials], box: Box, fact: str):
     answers = trials(box)

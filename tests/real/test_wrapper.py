@@ -162,7 +162,7 @@ def test_your_own_command_is_read_and_not_believed(tmp_path: Path, machine: Mach
     ("words", "match"),
     [
         (["/nonexistent/box", "--"], "/nonexistent/box"),
-        (["sh", "-c", "echo refused >&2; exit 3"], "refused"),
+        (["sh", "-c", "echo refused >&2; exit 3"], "the wrapper ended with exit code 3: refused$"),
         (["sh", "-c", "echo hello; exec /run/weighbridge-launcher"], "standard output"),
     ],
 )
@@ -182,6 +182,17 @@ def test_a_claim_that_does_not_hold_refuses_the_site(
     monkeypatch.setattr("weighbridge.environments.wrapper.preset", lambda _: liar)
     with open_run(OTHER) as run, pytest.raises(Unavailable, match="claims"):
         open_site(run, request_of(run, tmp_path, "liar"), preset="setpriv")
+
+
+def test_a_wrapper_that_denies_only_what_it_knows_is_refused(
+    tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    script = 'mount -o remount,ro /run && mount -o remount,ro /dev/shm && exec "$@"'
+    claims = {"command": ("sh", "-c", script, "fake"), "denies": frozenset({"write"})}
+    fake = preset("setpriv").model_copy(update=claims)
+    monkeypatch.setattr("weighbridge.environments.wrapper.preset", lambda _: fake)
+    with open_run(OTHER) as run, pytest.raises(Unavailable, match="lets its programs write to /run"):
+        open_site(run, request_of(run, tmp_path, "fake"), preset="setpriv", omit=[*fake.switches])
 
 
 def test_a_root_filesystem_that_contains_the_wrapper(small_userland: Userland, tmp_path: Path, machine: Machine):

@@ -102,6 +102,7 @@ def test_the_command_for_more_blocks_asks_where_somebody_may_answer(run):
     few = run(costs={"bridge": 1.25}, blocks=7)
     assert screen(few).count("weighbridge run --out run --rounds 10") == 1
     assert screen(few, yes=True).count("weighbridge run --out run --yes --rounds 10") == 1
+    assert "run --out run --allow-concurrent --yes --rounds 10" in screen(few, yes=True, concurrent=True)
 
 
 @pytest.mark.parametrize("blocks", [3, 7, 12])

@@ -159,6 +159,7 @@ CALLS: dict[str, list[Call]] = {
             ("latency (size=1)", "latency", "latency_mean", "us"), ("jitter", "jitter", "jitter", "ms"),
             ("tcp", "tcp", "throughput", "bit/s"), ("redis-set", "redis-set", "set_throughput", "requests/s"),
             ("redis-set", "redis-set", "set_p99", "ms"), ("memory", "memory", "memory_usage", "MiB"),
+            ("entry", "entry", "time_to_ready", "s"),
         ]),
         (interfaces, [(BRIDGE,)]),
         (step, [(EXT4, XFS), (EXT4, IN_MEMORY), (NO_DISK, XFS)]),

@@ -227,8 +227,10 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
     if not rows:
         return
     table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # no command is cut off
     for state, text in rows:
-        table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(text))
+        table.add_row(Text(f"  {state}" if state else ""), Text(text))
     out().print(f"{_TITLES.get(title, title)}\n", end="", style="bold")
     out().print(table)
     out().print()
@@ -239,9 +241,10 @@ def examine() -> dict[str, Any]:
     environments, unverified = {}, {}
     groups: dict[tuple[str, str], str] = {}
     for kind, plugin in registry.environments().items():
-        environments[kind] = _as_weighed(plugin, preflight.environment_readiness(plugin))
-        unverified["environments", kind] = plugin.unverified()
-        groups["environments", kind] = plugin.group
+        if kind in plugin.weighed_in():  # a name of --in; of a wrapper, only its presets are
+            environments[kind] = _as_weighed(plugin, preflight.environment_readiness(plugin))
+            unverified["environments", kind] = plugin.unverified()
+            groups["environments", kind] = plugin.group
         for name, options in plugin.variants().items():
             environments[name] = preflight.ready(plugin, options)
             unverified["environments", name] = plugin.unverified(options)

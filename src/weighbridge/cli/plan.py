@@ -21,6 +21,7 @@ from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import out, print_json
 from weighbridge.errors import StudyError, Unavailable
+from weighbridge.model.environment import NOT_CHECKED
 from weighbridge.model.explained import PLACEBO
 from weighbridge.model.facts import SHARED
 from weighbridge.model.level import level_label
@@ -218,7 +219,7 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
     study, file, unverified = planned.study, planned.study.file, unverified_parts(planned.declared)
     missing, resources = planned.missing_root_filesystems, external_resources(planned.declared)
     set_up_s, (least, most) = planned.set_up_s, planned.trials_s
-    openable = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
+    openable = _openable(planned, missing)
     refusals, server_notes = _refusals(planned, missing, quick_test=quick_test)
     names = unexplained(study)
     return {
@@ -263,6 +264,13 @@ def describe(planned: PlannedRun, *, quick_test: bool = False) -> PlanDocument:
             *([approval.nothing_switched(names)] if names else []),
         ],
     }  # fmt: skip
+
+
+def _openable(planned: PlannedRun, missing: Sequence[Readiness]) -> Mapping[str, Readiness]:
+    """Return whether each environment can be opened. If one cannot, the environments that explain it are skipped."""
+    states = {name: missing[0] if missing and state.ready else state for name, state in planned.readiness.items()}
+    explained = {arm.name: arm.explains.environment for arm in planned.declared.arms if arm.explains}
+    return states | {name: states[other] for name, other in explained.items() if not states[other].ready}
 
 
 def _refusals(planned: PlannedRun, missing: Sequence[Readiness], *, quick_test: bool) -> tuple[list[str], list[str]]:
@@ -347,9 +355,9 @@ def _mechanisms(study: Study, ready: Mapping[str, Readiness]) -> list[PlannedMec
 
 def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
     """Yield the mechanisms to switch off per explained environment, those that cannot be, and the extra time."""
-    arms = {arm["name"]: arm["explains"] for arm in planned["environments"]}
+    arms = {arm["name"]: arm["explains"] for arm in planned["environments"] if arm["ready"]}
     trials, times, set_up_s = planned["trials"], planned["seconds"], planned["set_up_s"]
-    for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"]):
+    for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"] if each["environment"] in arms):
         mine = [each for each in planned["mechanisms"] if each["environment"] == name]
         crossed = any(each["crossed"] for each in mine)
         how = "in every combination" if crossed else "one at a time, and all together"
@@ -367,7 +375,7 @@ def _explained_lines(planned: PlanDocument) -> Iterator[str | Table]:
             yield f"  cannot be switched off: {each['title']} ({each['why_not']})"
         if any(arm["explains"] == name and arm["off"] == [PLACEBO] for arm in planned["environments"]):
             yield f"  {approval.placebo_line(name)}"
-        share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
+        share = sum(arms.get(each["environment"]) == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
         took = clock_range(*(round((times_s - set_up_s) * share) for times_s in (times["from"], times["to"])))
         yield f"  this adds {plural(number, 'environment')}: {took} of the time below"
@@ -475,6 +483,11 @@ def _parts(document: PlanDocument, study: Study) -> Iterator[str | Text | Table]
     """Yield the parts of the plan, up to the list of external resources."""
     yield Text.from_markup(f"[bold]{escape(document['study'])}[/bold]: {escape(document['question'])}\n")
     yield _environment_table(document)
+    yield from (
+        f"{arm['name']} is skipped: {arm['why']}; {arm['remedy']}"
+        for arm in document["environments"]
+        if arm["optional"] and not (arm["ready"] or arm["explains"])
+    )
     yield from _explained_lines(document)
     if hosts := [line for line in (hosts_line(study), *planning.describe_locations(study)) if line]:
         yield "\n" + "\n".join(hosts)
@@ -493,8 +506,9 @@ def _environment_table(document: PlanDocument) -> Table:
     for arm in (each for each in document["environments"] if not each["explains"]):
         note = f" (control: {arm['aa_of']} measured again)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == document["baseline"] else ""
-        good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
-        state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
+        yes = "" if arm["caveat"] == NOT_CHECKED else "yes"
+        good = ", ".join(text for text in (yes, arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
+        state = good if arm["ready"] else "skipped" if arm["optional"] else "no"
         table.add_row(arm["name"] + note, arm["kind"], *([limits[arm["name"]]] if differ else []), state)
     return table
 

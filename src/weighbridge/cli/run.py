@@ -59,7 +59,10 @@ def run(options: RunOptions) -> None:
     living.require_alone(allow_concurrent=options.allow_concurrent)
     total = options.rounds if loaded is None else None
     yes = yes and needs_yes
-    trusted = measured(loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env, timing=timing)
+    trusted = measured(
+        loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env, timing=timing,
+        concurrent=options.allow_concurrent,
+    )  # fmt: skip
     if options.timing:
         print_timing(timing)
     if options.strict and not trusted:
@@ -75,10 +78,11 @@ def measured(
     rounds: int | None = None,
     env: Sequence[str] = (),
     timing: Timing | None = None,
+    concurrent: bool = False,
 ) -> bool:
     """Measure a study, or continue a run to ``rounds``, and write its report. Return whether the control passed.
 
-    ``watches`` are what follows the run. ``yes`` and ``env`` (names of variables) go into the command
+    ``watches`` are what follows the run. ``yes``, ``env`` (names of variables) and ``concurrent`` go into the command
     that continues the run. ``timing`` notes how long each phase takes.
     """
     trusted: list[bool] = []
@@ -91,7 +95,7 @@ def measured(
         interruptible(),
         show() as progress,
         watched(watches, progress, study, directory) as listeners,
-        continuable(directory, *continuing("run", str(directory), yes=yes, variables=env)),
+        continuable(directory, *continuing("run", str(directory), yes=yes, variables=env, concurrent=concurrent)),
     ):
 
         def after(store: RunStore) -> None:
@@ -100,7 +104,7 @@ def measured(
                 measured_rounds = max((trial.block for trial in store.finished()), default=0)
                 if measured_rounds == rounds:
                     err().print(f"The run already has {plural(measured_rounds, 'round')}; --rounds is the total.")
-            if (analysis := report_run(store, progress)) is not None:
+            if (analysis := report_run(store, progress, concurrent=concurrent)) is not None:
                 trusted.append(analysis.trust.trusted is not False)
 
         running.run_study(study, directory, listeners, after, rounds, timing=timing)
@@ -113,10 +117,11 @@ def new_directory(study: Study) -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def report_run(store: RunStore, progress: Shown) -> Analysis | None:
+def report_run(store: RunStore, progress: Shown, *, concurrent: bool) -> Analysis | None:
     """Write the page, print the verdicts and the path of the page, and return their analysis.
 
-    If no trial has ended there is nothing to report: return None.
+    If no trial has ended there is nothing to report: return None. ``concurrent`` is whether the run can continue next
+    to other runs.
     """
     progress.close()
     if not store.finished():
@@ -131,6 +136,6 @@ def report_run(store: RunStore, progress: Shown) -> Analysis | None:
     ended = unfinished(store.info())
     print_report(
         analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
-        variables=variables_of(store.secrets() or ()),
+        variables=variables_of(store.secrets() or ()), concurrent=concurrent,
     )  # fmt: skip
     return analysis

@@ -89,7 +89,7 @@ def weigh(options: WeighOptions) -> None:
         environments = environments or [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
     elif not what.shell and save is None:
         _require_programs(commands, _variables(what.env))
-    wrappers = _wrappers(options.where.wrap, environments)
+    wrappers = _wrappers(options.where.wrap, environments, program["userland"])
     if not environments and not wrappers and what.against is None:
         environments = [*_default_inside(program, save=save is not None)]
     weighed = _weighed(options, program, [*environments, *wrappers], wrappers)
@@ -223,7 +223,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     """Run a study as `weighbridge run` does, and export its JSON if the user asked for it."""
     length, export, directory = options.length, options.output.export_json, options.output.directory
     short_time: ShortTime = "extend" if length.within is None else "keep" if length.quick_test else "refuse"
-    variables = [*given_variables(options.what.env)]
+    variables, concurrent = [*given_variables(options.what.env)], options.limits.allow_concurrent
     if directory is not None:
         _require_own_run(directory, study)
     directory = directory or _runs() / new_directory(study).name
@@ -232,11 +232,13 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
         use_display_names(names_of_study(study)),
         interruptible(),
         show() as progress,
-        continuable(directory, *continuing("run", str(directory), yes=True, variables=variables)),
+        continuable(
+            directory, *continuing("run", str(directory), yes=True, variables=variables, concurrent=concurrent)
+        ),
     ):
 
         def after(store: RunStore) -> None:
-            analysis = report_run(store, progress)
+            analysis = report_run(store, progress, concurrent=concurrent)
             if export is not None and analysis is not None:
                 document = later("weighbridge.report.export.json:report_json")(store, analysis)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
@@ -309,8 +311,11 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
     return variables
 
 
-def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[str]]:
-    """Return the words of each ``--wrap`` by a name that nothing else has, made of its program."""
+def _wrappers(options: Sequence[str], taken: Sequence[str], userland: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the words of each ``--wrap`` by a name that nothing else has, made of its program.
+
+    With this machine's programs, a relative path of the program starts in the user's folder.
+    """
     wrappers: dict[str, list[str]] = {}
     for option in options:
         if "\0" in option:
@@ -321,6 +326,8 @@ def _wrappers(options: Sequence[str], taken: Sequence[str]) -> dict[str, list[st
             fail(f"--wrap {shlex.quote(option)}: {error}", WRONG_COMMAND_LINE)
         if not words:
             fail("--wrap: name a program and its options", WRONG_COMMAND_LINE)
+        if "/" in words[0] and words[0][0] != "{" and userland["kind"] == "host":  # it starts in /
+            words[0] = str(Path(userland.get("folder", "/"), words[0]))
         program = re.sub(r"[^A-Za-z0-9_.-]+", "", words[0].rpartition("/")[2])[:30]
         name = f"wrap-{program}" if not program[:1].isalpha() or registry.environment_named(program) else program
         numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))

@@ -115,11 +115,11 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
 @contextmanager
 def started(
-    request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]], starter: str = "the launcher"
+    request: SiteRequest, command: Callable[[SitePaths], tuple[str, ...]], wrapper: str = ""
 ) -> Iterator[StartedProgram]:
     """Start the program of ``command``, which is or starts a site's launcher, under the limits of the request.
 
-    ``starter`` names the program that runs before the launcher.
+    ``wrapper`` is the program that starts the launcher, "" without one.
     All of its processes and resources are gone when the context ends. Raises Unavailable if it does not start.
     """
     host, run = request.host, request.run
@@ -144,9 +144,13 @@ def started(
             process.wait(_TOGETHER_S)
             host.run(Command(("true",), 10))  # if the complete host is gone, report that
             completed = process.stop()
-            return f"its launcher ended: {completed.last_words}" if completed.stderr else "its launcher was killed"
+            said = completed.message_of(wrapper) if wrapper else completed.last_words
+            if wrapper and completed.returncode >= 0:
+                return f"the wrapper ended with exit code {completed.returncode}: {said}"
+            return f"its launcher ended: {said}" if completed.stderr else "its launcher was killed"
 
-        launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(run.id), starter=starter))
+        env, starter = environment_of(run.id), "the wrapper" if wrapper else "the launcher"
+        launcher = stack.enter_context(Launcher(stream, request.title, why, env, starter=starter))
         yield StartedProgram(launcher, process, group, refused)
 
 

@@ -11,6 +11,7 @@ SITE_ENV: Mapping[str, str] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
 }  # fmt: skip
 """The environment variables of every program in every site: the user's own would reach only some of them."""
+_MESSAGE_LINES = 3
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -134,6 +135,19 @@ class Completed:
                 if words := _COLOURS.sub("", line).strip()[:300]:
                     return f"{late}: {words}" if late else words
         return late or "it printed nothing"
+
+    def message_of(self, program: str) -> str:
+        """Return the message of a failed program in one line of at most 300 characters.
+
+        It has all lines of standard error, else of standard output, if there are at most three. Otherwise it has the
+        first line and the last two. The name of the program at the start of a line is left out.
+        """
+        for stream in (self.stderr, self.stdout):
+            texts = (_COLOURS.sub("", line).strip() for line in stream.decode(errors="replace").splitlines())
+            if lines := [*dict.fromkeys(text.removeprefix(f"{program}: ") for text in texts if text)]:
+                shown = lines if len(lines) <= _MESSAGE_LINES else [lines[0], "...", *lines[-2:]]
+                return " | ".join(shown)[:300]
+        return self.last_words
 
 
 class Running(Protocol):

@@ -20,6 +20,8 @@ from weighbridge.model.study import Resources
 
 SiteSetting = Literal["shm_size", "sysctls"]
 """A key of an environment that not every kind can honour."""
+NOT_CHECKED = "not checked"
+"""The caveat of an environment that Weighbridge has not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,13 @@ class Environment(Plugin):
         a restriction ("emulated"). Examples: ``docker/``, ``qemu.py``.
         """
         return Readiness(True)
+
+    def ready_unapproved(self, options: Any, needs: Needs) -> Readiness:
+        """Return what is known before the user agrees to a study whose options name programs or files.
+
+        It starts nothing, and looks at no path that the study names. Example: ``wrapper/``.
+        """
+        return Readiness(True, "its programs and files are looked at after you agree", caveat=NOT_CHECKED)
 
     def ready_on(self, options: Any, host: Host) -> Readiness:
         """Return whether another machine, which is open, can have its sites. Changes nothing.

@@ -93,6 +93,8 @@ class NextCommand:
     """Whether the command ends here, and says itself how an unfinished run goes on."""
     variables: Sequence[str] = ()
     """The environment variables from which the secrets of its study take their values."""
+    concurrent: bool = False
+    """Whether it can run next to other runs (--allow-concurrent)."""
 
 
 def print_report(
@@ -106,6 +108,7 @@ def print_report(
     yes: bool = False,
     ended: bool = False,
     variables: Sequence[str] = (),
+    concurrent: bool = False,
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
@@ -113,6 +116,7 @@ def print_report(
     `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`: whether
     the command that adds blocks starts without asking. `ended`: whether the command ends here, which says itself how
     an unfinished run goes on. `variables`: those from which the secrets of its study take their values.
+    `concurrent`: whether that command can run next to other runs.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
@@ -131,7 +135,7 @@ def print_report(
                 out,
                 answer(analysis),
                 bodies(analysis, out.width),
-                NextCommand(run, yes=yes, ended=ended, variables=variables),
+                NextCommand(run, yes, ended, variables, concurrent),
                 pages,
                 further=further,
             )
@@ -203,7 +207,9 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     if not analysis.trials:
         return
     place = shlex.quote(run.directory)
-    start = shlex.join(continuing("run", run.directory, yes=run.yes, variables=run.variables))
+    start = shlex.join(
+        continuing("run", run.directory, yes=run.yes, variables=run.variables, concurrent=run.concurrent)
+    )
     remarks = [plural(hidden, "more remark")] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     if (open_ := next_blocks(analysis)) is not None:

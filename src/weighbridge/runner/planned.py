@@ -21,6 +21,7 @@ from weighbridge.runner.preflight import (
     missing_cpus,
     on_this_kernel,
     ready_for,
+    ready_unapproved,
 )
 from weighbridge.runner.room import lacking_room
 from weighbridge.runner.set_up_time import omits_unapproved, set_up_s
@@ -129,7 +130,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """Return by name whether each environment of the study can be opened here.
 
     Hosts with their own kernel and programs are checked when they start. Before the study is approved, no program
-    that it names is examined.
+    that it names is examined, except whether PATH has its name.
     """
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     holding = [name for role in study.file.inside for name in placed[role]]
@@ -143,7 +144,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
             readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
             continue
         if not study.approved and names_external(arm.options):
-            readiness[arm.name] = Readiness(True, "it is checked after you agree")
+            readiness[arm.name] = ready_unapproved(study, arm)
             continue
         state = ready_for(study, arm)
         served = storage_readiness(arm) if state.ready else state

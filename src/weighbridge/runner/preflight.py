@@ -391,6 +391,11 @@ def ready_for(study: Study, arm: Arm) -> Readiness:
     return next((state for state in states if not state.ready), first) if first.ready else first
 
 
+def ready_unapproved(study: Study, arm: Arm) -> Readiness:
+    """Return what is known of an environment that names programs or files, before the user agrees to the study."""
+    return registry.environments()[arm.kind].ready_unapproved(arm.options, _needs(study, arm)[0])
+
+
 def _needs(study: Study, arm: Arm) -> list[Needs]:
     """Return the different requirements on an environment, of each client that the study measures it with."""
     different: list[Needs] = []

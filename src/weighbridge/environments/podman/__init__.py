@@ -115,7 +115,13 @@ class PodmanEnvironment(Environment):
         It starts nothing.
         """
         state = readiness(options)
-        if not state.ready or options is None or needs is None:
+        if not state.ready:
+            return state
+        if needs is None:
+            if refusal := unmet(Needs(of_this_machine=True), rootless=True):
+                state = replace(state, caveat="images only", detail=f"{state.detail}; {refusal.detail}")
+            return state
+        if options is None:
             return state
         return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files) or state
 

@@ -2,8 +2,9 @@
 
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -11,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from weighbridge.environments.wrapper.denials import Trials, read_again, tried, unconfined
-from weighbridge.environments.wrapper.preset import Network, Places, Preset, names, preset
+from weighbridge.environments.wrapper.preset import FOLDER, Network, Places, Preset, PresetError, names, preset
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import SitePaths, launcher_command, started
@@ -84,6 +85,9 @@ class WrapperOptions(EnvironmentOptions):
         if (self.command is None) == (self.preset is None):
             raise ValueError("give either 'command' or 'preset'")
         if self.preset is None:
+            program = (self.command or ("",))[0]
+            if "/" in program and program[0] not in "/{":
+                raise ValueError(f"the wrapper starts in /, so give the absolute path of {program[:60]} in 'command'")
             if self.omit:
                 raise ValueError("'omit' needs a preset")
             return self
@@ -120,7 +124,9 @@ class Wrapper(Environment):
     opening_s = 1.0
 
     def unverified(self, options: Any | None = None) -> str:
-        return preset(options.preset).unverified if options is not None and options.preset else ""
+        with suppress(PresetError):  # ready() reports it
+            return preset(options.preset).unverified if options is not None and options.preset else ""
+        return ""
 
     def check(self, options: Any, needs: Needs) -> Sequence[str]:
         """Return why programs without a network cannot be a server or a client."""
@@ -137,8 +143,8 @@ class Wrapper(Environment):
         return "" if options.network == "none" else "host to bridge"
 
     def variants(self) -> Mapping[str, Any]:
-        """Return each preset by its name."""
-        return {name: WrapperOptions(preset=name) for name in names()}
+        """Return each preset by its name, unchecked, so that one with a wrong file gets a row, too."""
+        return {name: WrapperOptions.model_construct(preset=name) for name in names()}
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
         """Return each preset by its name."""
@@ -149,11 +155,11 @@ class Wrapper(Environment):
         if options is None or (needs is not None and not needs.of_this_machine):
             return Readiness(True)  # the root filesystem contains the wrapper: open() checks this
         if options.preset is None:
-            program = options.command[0]
-            if "{" in program or which(program) is not None:
-                return Readiness(True)
-            return Readiness(False, f"the program '{program}' is not installed", install_here([program]))
-        chosen = preset(options.preset)
+            return _installed(options.command[0])
+        try:
+            chosen = preset(options.preset)
+        except PresetError as error:
+            return Readiness(False, str(error), f"correct {FOLDER / options.preset}.yaml")
         if chosen.only_root and os.geteuid() != 0:
             return Readiness(False, *_ONLY_ROOT)
         if missing := [program for program in chosen.programs if which(program) is None]:
@@ -167,6 +173,12 @@ class Wrapper(Environment):
             chosen.chosen(options.network, networked=_networked(needs)),
             frozenset(options.omit),
         )
+
+    def ready_unapproved(self, options: Any, needs: Needs) -> Readiness:
+        """Return whether a name is in PATH. A path is not looked at, because it can lead to another machine."""
+        if options.command is None or "/" in options.command[0]:
+            return super().ready_unapproved(options, needs)
+        return self.ready(options, needs)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -187,9 +199,11 @@ class Wrapper(Environment):
             why = f"the root filesystem does not contain '{lacking}', which must be in it"
             raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
 
-        with started(request, partial(command, request, words, settings), "the wrapper") as running:
+        argv = partial(command, request, words, settings, places.outside)
+        with started(request, argv, Path(programs[0]).name) as running:
             site = WrappedSite(request, running)
-            site.notes |= _notes(request, chosen, network, words)
+            written = [word.replace(places.outside, "{outside}") for word in words]  # the same in each site
+            site.notes |= _notes(request, chosen, network, written)
             try:
                 site.trials = _trials(request, site, places, chosen, network, without)
                 yield site
@@ -197,14 +211,29 @@ class Wrapper(Environment):
                 site.thaw()
 
 
-def command(request: SiteRequest, words: Sequence[str], settings: str, parts: SitePaths) -> tuple[str, ...]:
+def command(
+    request: SiteRequest, words: Sequence[str], settings: str, outside: str, parts: SitePaths
+) -> tuple[str, ...]:
     """Return the argument list: the launcher makes the layers and becomes the wrapper, which starts it again."""
     written = ("--settings", settings) if settings else ()
-    return (*launcher_command(request, parts), *written, "--exec", *words, LAUNCHER)
+    return (*launcher_command(request, parts), *written, "--outside", outside, "--exec", *words, LAUNCHER)
 
 
 def _networked(needs: Needs | None) -> bool:
     return needs is not None and needs.network
+
+
+def _installed(program: str) -> Readiness:
+    """Return whether the program of a study's own wrapper is installed, and how to get it: a preset can know it."""
+    if "{" in program or which(program) is not None:
+        return Readiness(True)
+    if "/" in program:
+        return Readiness(False, f"{program} is missing, or is not executable for this user", "check its path")
+    remedy = install_here([program])
+    with suppress(KeyError, PresetError):
+        get = install_here([program], preset(program).installers())
+        remedy = f"{get}; then use its preset: --in {program}, or 'preset: {program}' in a study"
+    return Readiness(False, f"the program '{program}' is not installed", remedy)
 
 
 def places_of(request: SiteRequest) -> Places:
@@ -212,7 +241,8 @@ def places_of(request: SiteRequest) -> Places:
     layered = request.userland.layered
     folder = str(Path(layered).resolve()) if layered else ""
     data = DATA if request.storage is not None else folder
-    return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS)
+    outside = f"{_HOME}/weighbridge-{secrets.token_hex(8)}"
+    return Places(data or _MEMORY, folder or data or _MEMORY, _HOME, LAUNCHER, SETTINGS, outside)
 
 
 def _lacking_in_root(request: SiteRequest, programs: Sequence[str]) -> str:
@@ -281,7 +311,7 @@ def apart(words: Sequence[str], settings: str = "", *, root: bool) -> tuple[str,
 
 def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[str]) -> Readiness:
     """Return whether a preset starts a shell in a mount namespace with a /run and a /tmp of its own, as in a site."""
-    places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS)
+    places = Places(_MEMORY, _MEMORY, _HOME, "/bin/sh", SETTINGS, _HOME)
     words = (*chosen.words(network, without, places), "/bin/sh", "-c", ":")
     argv = apart(words, chosen.settings(network, places), root=os.geteuid() == 0)
     try:
@@ -290,10 +320,9 @@ def _tried_here(name: str, chosen: Preset, network: Network, without: frozenset[
         return Readiness(False, str(why), install_here(["unshare"]))
     if completed.returncode == 0:
         return Readiness(True)
+    said = completed.last_words if completed.timed_out else completed.message_of(chosen.programs[0])
     outside = "run outside a container" if os.geteuid() == 0 else "run as root, outside a container"
-    return Readiness(
-        False, *(user_namespaces.refusal(chosen.programs[0]) or (f"{name} failed: {completed.last_words}", outside))
-    )
+    return Readiness(False, *(user_namespaces.refusal(chosen.programs[0]) or (f"{name} failed: {said}", outside)))
 
 
 PLUGIN = Wrapper()

@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -27,6 +27,8 @@ SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of the site, which has its own
 _REFUSED = "refused: {}"
 _WRITE_DENIALS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """The errors of rules for files and of read-only mounts. With others, the trial proves nothing."""
+_ABSENT = (errno.ENOENT,)
+"""The error of a folder that the wrapper hides."""
 _CONNECT_DENIALS = frozenset({
     *(os.strerror(error) for error in (
         errno.EACCES, errno.EPERM,  # rules of Landlock, filters of system calls
@@ -60,8 +62,10 @@ def tried(site: Site, run: RunContext, places: Places) -> Trials:
     hidden = f".weighbridge-{secrets.token_hex(8)}"  # a wrapper cannot know it
     run_folder = PurePosixPath(OUTSIDE).parent
     answers = {
-        OUTSIDE_WRITES: _written(site, (OUTSIDE, str(run_folder / hidden)), places),
-        SHARED_MEMORY_WRITES: _written(site, (f"{SHARED_MEMORY}/{hidden}",), places, errno.ENOENT),
+        OUTSIDE_WRITES: _written(
+            site, {OUTSIDE: (), str(run_folder / hidden): (), f"{places.outside}/{hidden}": _ABSENT}, places
+        ),
+        SHARED_MEMORY_WRITES: _written(site, {f"{SHARED_MEMORY}/{hidden}": _ABSENT}, places),
         OUTSIDE_CONNECTIONS: _connected(site, run, places.launcher),
     }
     error = _error_of_writing(site, str(PurePosixPath(places.folder) / TRIAL), places)
@@ -126,13 +130,13 @@ def _error_of_reading(site: Site) -> str:
     return ""
 
 
-def _written(site: Site, paths: Sequence[str], places: Places, *further: int) -> _Answer:
-    """Return whether programs can create one of the files. ``further`` are errors that are denials here, too."""
+def _written(site: Site, paths: Mapping[str, Collection[int]], places: Places) -> _Answer:
+    """Return whether programs can create one of the files. Each path has errors that are denials there, too."""
     errors = {path: _error_of_writing(site, path, places) for path in paths}
     if None in errors.values():
         return _Answer(ALLOWED)
     for path, error in errors.items():
-        if error is not None and error.errno not in {*_WRITE_DENIALS, *further}:
+        if error is not None and error.errno not in {*_WRITE_DENIALS, *paths[path]}:
             return _Answer(untried=f"{PurePosixPath(path).parent}: {_words(error)}")
     return _Answer(_REFUSED.format(next(_words(error) for error in errors.values() if error is not None)))
 

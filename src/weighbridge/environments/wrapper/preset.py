@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from weighbridge.errors import WeighbridgeError
+from weighbridge.errors import StudyError, WeighbridgeError
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.validation import problem_of
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "presets"
 Network = Literal["none", "host"]
 Denial = Literal["write", "connect"]
 """``write``: programs cannot write outside of the policy. ``connect``: without a network, they reach no program."""
-_PLACES = ("data", "folder", "home", "launcher", "settings")
+_PLACES = ("data", "folder", "home", "launcher", "settings", "outside")
 _PLACE = re.compile("{(" + "|".join(_PLACES) + ")}")
 _PART = re.compile(r"\{([a-z][a-z0-9-]*)\}")
 _INSTALLERS = {
@@ -80,10 +80,18 @@ class Preset(_Data):
     ]
     get: Annotated[
         Mapping[Literal["pypi", "npm", "crates", "go"], str],
-        Field(description="The wrapper's name in a registry. Packages of distributions are in `linux/packages.txt`"),
+        Field(
+            description="The wrapper's name in a registry, by `pypi`, `npm`, `crates` or `go`. If distributions "
+            "package it, leave this out, and add a line to `src/weighbridge/linux/packages.txt`"
+        ),
     ] = Field(default_factory=dict)
     command: Annotated[
-        _Words, Field(min_length=1, description="The command line, up to the program that the wrapper starts")
+        _Words,
+        Field(
+            min_length=1,
+            description="The command line, up to the program that the wrapper starts, with the words `{network}` and "
+            "`{NAME}` for each switch",
+        ),
     ]
     network: Annotated[
         Mapping[Network, PresetNetwork],
@@ -105,7 +113,10 @@ class Preset(_Data):
             Literal["read", "write", "shared memory", "network"],
             Annotated[str, Field(pattern=r"^[^\n]{10,200}[^.\n]$")],
         ],
-        Field(description="Parts of the policy that it does not cover, each with what it allows or refuses instead"),
+        Field(
+            description="Parts of the policy that it does not cover, by `read`, `write`, `shared memory` or "
+            "`network`, each with what it allows or refuses instead"
+        ),
     ] = Field(default_factory=dict)
     switches: Annotated[
         Mapping[str, PresetSwitch], Field(description="Mechanisms that it can leave out, by their names in `explain`")
@@ -176,7 +187,8 @@ class Places:
 
     ``data`` is the folder of the data: ``/srv`` if there is storage, else ``folder``. ``folder`` is the working
     folder, or ``/tmp`` if programs start in ``/``. ``home`` is a folder for the wrapper's own files. ``launcher`` is
-    Weighbridge's program, which the wrapper must start.
+    Weighbridge's program, which the wrapper must start. ``outside`` is a folder with a random name, to which programs
+    must not write: a mount of its own.
     """
 
     data: str
@@ -184,6 +196,7 @@ class Places:
     home: str
     launcher: str
     settings: str
+    outside: str
 
     def filled(self, text: str) -> str:
         """Return a text with the paths in the place of their names. All other braces stay."""
@@ -199,7 +212,9 @@ def _filled(value: Any, fill: Callable[[str], str]) -> Any:
 
 
 class PresetError(WeighbridgeError):
-    """A file of a preset is wrong: a mistake in Weighbridge."""
+    """The file of a preset is wrong or unreadable. It is not a StudyError, because no study has the mistake."""
+
+    exit_code = StudyError.exit_code
 
 
 def names() -> list[str]:
@@ -212,7 +227,12 @@ def preset(name: str) -> Preset:
     """Return a preset by its name. Raises PresetError if its file is wrong, and KeyError if there is none."""
     if name not in names():
         raise KeyError(name)
-    return parsed(name, (FOLDER / f"{name}.yaml").read_text())
+    try:
+        text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", "") or "it is not UTF-8"
+        raise PresetError(f"the preset file {name}.yaml cannot be read: {why}") from None
+    return parsed(name, text)
 
 
 def parsed(name: str, text: str) -> Preset:
@@ -223,7 +243,8 @@ def parsed(name: str, text: str) -> Preset:
     try:
         return Preset.model_validate(YAML(typ="safe", pure=True).load(text))
     except ValidationError as error:
-        raise PresetError(f"the preset {name}: {problem_of(error)}") from None
+        raise PresetError(f"the preset file {name}.yaml: {problem_of(error)}") from None
     except YAMLError as error:
-        why = getattr(error, "problem", None) or str(error)
-        raise PresetError(f"the preset {name} is not valid YAML: {' '.join(why.split())}") from None
+        why, mark = getattr(error, "problem", None) or str(error), getattr(error, "problem_mark", None)
+        line = f" (line {mark.line + 1})" if mark else ""
+        raise PresetError(f"the preset file {name}.yaml is not valid YAML{line}: {' '.join(why.split())}") from None

@@ -56,7 +56,10 @@ def explain(options: ExplainOptions) -> None:
     origin = Origin(OriginKind.RUN, str(options.run))
     needs_yes = approval.confirm(origin, study, directory, yes=options.yes, quick_test=options.quick_test)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    measured(study, directory, yes=options.yes and needs_yes, env=options.env, timing=timing)
+    measured(
+        study, directory, yes=options.yes and needs_yes, env=options.env, timing=timing,
+        concurrent=options.allow_concurrent,
+    )  # fmt: skip
     if options.timing:
         print_timing(timing)
 

@@ -71,7 +71,10 @@ def _run(options: ReplicateOptions, watches: Sequence[Watch], timing: Timing) ->
         interruptible(),
         show() as progress,
         watched(watches, progress, loaded, directory) as listeners,
-        continuable(directory, *continuing("replicate", str(directory), yes=yes and needs_yes)),
+        continuable(
+            directory,
+            *continuing("replicate", str(directory), yes=yes and needs_yes, concurrent=options.allow_concurrent),
+        ),
     ):
 
         def after(store: RunStore) -> None:

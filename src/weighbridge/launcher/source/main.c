@@ -3,7 +3,7 @@
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--taken] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
  *     launcher [--join FILE]... [--files NUMBER] [--user self] --sealed --name NAME [--data FILE] --exec PROGRAM [ARGUMENT]...
- *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] --exec PROGRAM [ARGUMENT]...
+ *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] [--outside FOLDER] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
  *     launcher repeat COUNT PROGRAM [ARGUMENT]...
@@ -15,7 +15,7 @@
  * With --taken it tells how much of its input it has read, over a line that loses what is sent too early.
  * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
  * where one is asked for: one that brings up a site (a hypervisor, bwrap). If it also has a root folder, that program
- * starts us again as /run/weighbridge-launcher, and finds TEXT in /run/weighbridge-settings.
+ * starts us again as /run/weighbridge-launcher, and finds TEXT in /run/weighbridge-settings. FOLDER is then in memory, too.
  * With --sealed that program can write to nothing of the machine but FILE, sees no other process, and has a /dev/shm of its own.
  * With --listen its stream is a session (session.h) with who connects to the socket, again where the connection breaks;
  * where nobody does for --lease everything in the site ends. The first process of a pod carries it, and the launcher is the
@@ -185,6 +185,8 @@ int main(int count, char **words)
 			site.source = value;
 		} else if (strcmp(word, "--settings") == 0) {
 			site.settings = value;
+		} else if (strcmp(word, "--outside") == 0) {
+			site.outside = value;
 		} else if (strcmp(word, "--files") == 0) {
 			limit_open_files(value);
 		} else if (strcmp(word, "--connect") == 0) {

@@ -153,13 +153,17 @@ static int write_new(const char *path, const char *text, mode_t mode)
 	return done == size ? 0 : -1;
 }
 
-/* Puts the launcher (`program`, which was opened before anything hid it) and the settings of a wrapper into /run. */
+/* Puts the launcher (`program`, which was opened before anything hid it) and the settings of a wrapper into /run, and makes
+ * the folder where it is tried what the wrapper denies. */
 static const char *place_files(const struct site *site, const char *place, int program)
 {
 	char path[4096], from[64];
 	snprintf(path, sizeof path, "%s" PLACED_SETTINGS, place);
 	if (site->settings && write_new(path, site->settings, 0644) != 0)
 		return PLACED_SETTINGS;
+	snprintf(path, sizeof path, "%s%s", place, site->outside ? site->outside : "");
+	if (site->outside && (mkdir(path, 0755) != 0 || mount(site->source, path, "tmpfs", 0, "mode=1777") != 0))
+		return site->outside;
 	snprintf(path, sizeof path, "%s" PLACED_LAUNCHER, place);
 	snprintf(from, sizeof from, "/proc/self/fd/%d", program);
 	if (write_new(path, "", 0755) != 0 || mount(from, path, NULL, MS_BIND, NULL) != 0 ||

@@ -14,6 +14,7 @@ from weighbridge.model.measurement import (
     SWITCHES,
     is_resource_use,
 )
+from weighbridge.model.stored_study import ENTRY
 from weighbridge.report.text.formatting import Shown, shared_unit
 
 ABOUT = {"one_way_latency": "derived: half of 1/rate", MEMORY_USAGE: "committed, used or not"}
@@ -57,6 +58,9 @@ SPELLED = {"c": "C", "cpu": "CPU", "gbit": "Gbit", "javascript": "JavaScript", "
 RUN_TIME = "run time"
 """The name of the time of a command that is the whole workload."""
 _COMMAND = ("command", "time")
+_ENTRY = (ENTRY, "time_to_ready")
+_ENTRY_TIME = "start time of a command"
+"""The time to ready of a command that does nothing, next to the run time of a program."""
 
 
 def metric_words(metric: str) -> str:
@@ -91,6 +95,8 @@ def metric_label(workload: str, metric: str, unit: str) -> str:
     """
     if is_resource_use(metric) or metric in ABOUT:
         return metric_words(metric)
+    if (workload, metric) == _ENTRY:
+        return _ENTRY_TIME
     workload_words = set(re.split(r"[-_ ]", workload))
     own_words = [word for word in metric.split("_") if word not in workload_words]
     words = metric_words("_".join(own_words or [metric]))
@@ -105,6 +111,8 @@ def titled(label: str, workload: str, metric: str, unit: str) -> str:
         return RUN_TIME
     if name == workload:
         return spelled
+    if (label, metric) == _ENTRY:
+        return name
     return f"{spelled} {name}" if workload in PROTOCOLS and label == workload else f"{spelled} · {name}"
 
 

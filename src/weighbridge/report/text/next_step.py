@@ -27,12 +27,16 @@ class NextBlocks:
     """``Next: about 24 rounds (2 min more) would probably decide every undecided comparison.``"""
 
 
-def continuing(command: str, directory: str, *, yes: bool, variables: Sequence[str] = ()) -> tuple[str, ...]:
+def continuing(
+    command: str, directory: str, *, yes: bool, variables: Sequence[str] = (), concurrent: bool = False
+) -> tuple[str, ...]:
     """Return the words of the command that continues the run in ``directory``.
 
-    ``variables``: the environment variables that hold the secrets of its study.
+    ``variables``: the environment variables that hold the secrets of its study. ``concurrent``: whether it can run
+    next to other runs.
     """
-    options = (word for name in variables for word in ("--env", name))
+    options = [word for name in variables for word in ("--env", name)]
+    options += ["--allow-concurrent"] if concurrent else []
     return (command, "--out", directory, *options, *(("--yes",) if yes else ()))
 
 

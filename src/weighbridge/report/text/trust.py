@@ -142,7 +142,7 @@ def _rounds(analysis: Analysis) -> str:
 def _closeness(analysis: Analysis, baseline: str) -> str:
     """Return ``: two native copies differ by at most 1.7%``: the noise floor, or the smallest and the largest.
 
-    ``... differ by at most 0.9% in TCP throughput to 109% in UDP requests/s``; ``... agree`` if no noise floor is
+    ``... differ by at most 0.9% in TCP throughput and 109% in UDP requests/s``; ``... agree`` if no noise floor is
     known; ``, but it could have missed a difference of 101%`` if all of them are `USELESS`.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
@@ -154,7 +154,9 @@ def _closeness(analysis: Analysis, baseline: str) -> str:
     low, high = noise_size(least.noise), noise_size(most.noise)
     if low == high == BELOW_RESOLUTION:
         return f"{copies} differ by less than the resolution of the metric"
-    size = low if low == high else f"{low} in {metric_phrase(least)} to {high} in {metric_phrase(most)}"
+    joined = "and" if len(floors) == 2 else "to"
+    both = f"{low} in {metric_phrase(least)} {joined} {high} in {metric_phrase(most)}"
+    size = low if low == high else both
     if min(floor for floor, _ in floors) > max(USELESS, analysis.equivalence or 0.0):
         return f", but it could have missed a difference of {size}"
     return f"{copies} differ by at most {size}"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import network_problems
+from weighbridge.engines.network_problems import NO_NETWORK, network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.features.guests import data_disk, disk, ramdisk, uml
 from weighbridge.features.guests.architecture import X86_64
@@ -35,6 +35,7 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 LAYER = Layer("user-mode Linux")
+_NO_NETWORK = "network: none cannot carry this workload: use network: bridge, as root (weigh: --in uml-bridge)"
 _LONGEST_NAME = 63
 """Bytes of a guest's name (arch/um/os-Linux/umid.c)."""
 _UNSAFE = frozenset(' \t\n"\\,')
@@ -92,7 +93,8 @@ class Uml(Environment):
         if needs.of_this_machine and options.root == "disk":
             problems.append("no disk can be made of this machine's own root filesystem. Use root: folder")
         problems += memory_problems(needs)
-        return problems + network_problems(options, needs, hosts="testbed hosts")
+        problems += network_problems(options, needs, hosts="testbed hosts")
+        return [_NO_NETWORK if each == NO_NETWORK else each for each in problems]
 
     def ready(self, options: Any | None = None, needs: Needs | None = None) -> Readiness:
         """Return whether the kernel is complete, its memory has room, and this user can create disk and network."""
