@@ -17,6 +17,7 @@ from weighbridge import registry
 from weighbridge.cli import approval
 from weighbridge.cli.commands.weigh import WeighOptions, What, Where
 from weighbridge.cli.declared import later
+from weighbridge.cli.files import report_study
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, write_new
 from weighbridge.cli.progress import show
@@ -97,7 +98,7 @@ def weigh(options: WeighOptions) -> None:
         living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     study = _checked_study(weighed, _given(options))
     if save is not None:
-        _save(study, save)
+        _save(study, save, as_json=options.output.as_json)
     else:
         _run(study, options, timing)
         if options.output.timing:
@@ -211,9 +212,9 @@ def _given(options: WeighOptions) -> set[str]:
     return {*_unmeasured(options.what), *_further(options), *given}
 
 
-def _save(study: Study, file: Path) -> None:
+def _save(study: Study, file: Path, *, as_json: bool) -> None:
     write_new(file, study.text)
-    out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)
+    report_study(file, as_json=as_json)
     if variables := variables_of(secrets_of(study)):
         sentence = f"The file contains no values of --env. Run it with {env_options(variables)}."
         out().print(sentence, markup=False, soft_wrap=True)
@@ -231,12 +232,12 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     with (
         use_display_names(names_of_study(study)),
         interruptible(),
-        show() as progress,
+        show(directory) as progress,
         continuable(directory, *continuing("run", str(directory), yes=True, variables=variables)),
     ):
 
         def after(store: RunStore) -> None:
-            analysis = report_run(store, progress)
+            analysis = report_run(store, progress, as_json=options.output.as_json)
             if export is not None and analysis is not None:
                 document = later("weighbridge.report.export.json:report_json")(store, analysis)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
