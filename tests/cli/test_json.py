@@ -17,15 +17,18 @@ from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import DOCUMENTS, SchemaDocument
 from weighbridge.cli.output import err, out
 from weighbridge.errors import Interrupted
+from weighbridge.features.calibration.analysis import summary
 from weighbridge.model.document import StepCode
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner import run as running
 from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import CostEstimate
 from weighbridge.statistics import Contrast
 from weighbridge.store.run import RunStore
+from weighbridge.study.loader import load
+from weighbridge.study.schedule import block
 
 from .command_line import Said, Weighbridge
 
@@ -100,6 +103,20 @@ def test_standard_output_is_one_document(weighbridge: Weighbridge, run: Path, li
     fits(SchemaDocument(document), made)
     assert (said.code, said.err) == (0, "") or line.startswith("plan")
     assert all(Path(each).exists() for each in made.get("files", ()))
+
+
+def test_a_calibration_has_its_schema(tmp_path: Path):
+    study, clock = load("calibrate-cpu"), 0.0
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study, {"run_id": "0123456789ab"})
+        for trial in (each for number in range(1, 7) for each in block(study, number)):
+            clock += 1
+            events = Measurement(Metric("events", "1/s", "higher"), 100 + clock % 7)
+            store.save(TrialRecord(trial, Outcome.OK, clock, 0.5, 0.4, measurements=(events,)))
+        document = summary([store], "now")
+    fits(SchemaDocument.CALIBRATE, document)
+    assert len(document["readings"]) == len(study.arms) - 1
+    assert document["inside"] == sum(row["inside"] for row in document["readings"])
 
 
 def test_json_before_the_command_is_refused(weighbridge: Weighbridge):
