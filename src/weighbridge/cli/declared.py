@@ -28,7 +28,7 @@ class Declared:
     A field of the options is an option or an argument, or a dataclass with more of them. The docstring is the help.
     ``documents`` are the documents that the command prints with ``--json``, by their names for ``schema``. Every
     command has the field ``as_json`` from `json_flag`. With it, text for standard output is not shown, and a failure
-    becomes a document: the command only has to print its result with `print_json`.
+    becomes a document: the command only has to print its result with `print_json` if ``ANSWER.json`` is true.
     """
 
     runs: str

@@ -16,4 +16,4 @@ def export(options: ExportOptions) -> None:
     with RunStore(run_directory(options.run)) as store:
         analysis = analyse(store)
         files = (*write_csv(store, options.csv, analysis), write_programs(store, options.csv, analysis))
-    report_files(files, "\n".join(map(str, files)), as_json=options.as_json)
+    report_files(files, "\n".join(map(str, files)))

@@ -47,7 +47,7 @@ def init(options: InitOptions) -> None:
     """Write the template, or a bundled study, to a new file."""
     text = _template(options.file) if options.bundled_study is None else _copied(options.bundled_study)
     write_new(options.file, text)
-    report_study(options.file, as_json=options.as_json)
+    report_study(options.file)
 
 
 def _template(file: Path) -> str:

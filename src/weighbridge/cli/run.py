@@ -11,7 +11,7 @@ from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import RunOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import Watch, watched, watches_of
-from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.messages import ANSWER, WRONG_COMMAND_LINE, fail
 from weighbridge.cli.options import EXPLAIN
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import RunDisplay, show
@@ -62,10 +62,7 @@ def run(options: RunOptions) -> None:
     living.require_alone(allow_concurrent=options.allow_concurrent)
     total = options.rounds if loaded is None else None
     yes = yes and needs_yes
-    trusted = measured(
-        loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env, timing=timing,
-        as_json=options.as_json,
-    )  # fmt: skip
+    trusted = measured(loaded, directory, yes=yes, watches=watches, rounds=total, env=options.env, timing=timing)
     if options.timing:
         print_timing(timing)
     if options.strict and not trusted:
@@ -81,7 +78,6 @@ def measured(
     rounds: int | None = None,
     env: Sequence[str] = (),
     timing: Timing | None = None,
-    as_json: bool = False,
 ) -> bool:
     """Measure a study, or continue a run to ``rounds``, and write its report. Return whether the control passed.
 
@@ -107,7 +103,7 @@ def measured(
                 measured_rounds = max((trial.block for trial in store.finished()), default=0)
                 if measured_rounds == rounds:
                     err().print(f"The run already has {plural(measured_rounds, 'round')}; --rounds is the total.")
-            if (analysis := report_run(store, progress, as_json=as_json)) is not None:
+            if (analysis := report_run(store, progress)) is not None:
                 trusted.append(analysis.trust.trusted is not False)
 
         running.run_study(study, directory, listeners, after, rounds, timing=timing)
@@ -120,7 +116,7 @@ def new_directory(study: Study) -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def report_run(store: RunStore, progress: RunDisplay, *, as_json: bool) -> Analysis | None:
+def report_run(store: RunStore, progress: RunDisplay) -> Analysis | None:
     """Write the page, print the verdicts and the path of the page, or the document, and return their analysis.
 
     If no trial has ended there is nothing to report: return None.
@@ -135,7 +131,7 @@ def report_run(store: RunStore, progress: RunDisplay, *, as_json: bool) -> Analy
     page = store.directory / "report.html"
     analysis = analyse(store)
     html.write_html(store, page, analysis)
-    if as_json:
+    if ANSWER.json:
         print_json(report_json(store, analysis, yes=True))
         return analysis
     ended = unfinished(store.info())

@@ -98,7 +98,7 @@ def weigh(options: WeighOptions) -> None:
         living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     study = _checked_study(weighed, _given(options))
     if save is not None:
-        _save(study, save, as_json=options.output.as_json)
+        _save(study, save)
     else:
         _run(study, options, timing)
         if options.output.timing:
@@ -212,9 +212,9 @@ def _given(options: WeighOptions) -> set[str]:
     return {*_unmeasured(options.what), *_further(options), *given}
 
 
-def _save(study: Study, file: Path, *, as_json: bool) -> None:
+def _save(study: Study, file: Path) -> None:
     write_new(file, study.text)
-    report_study(file, as_json=as_json)
+    report_study(file)
     if variables := variables_of(secrets_of(study)):
         sentence = f"The file contains no values of --env. Run it with {env_options(variables)}."
         out().print(sentence, markup=False, soft_wrap=True)
@@ -237,7 +237,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     ):
 
         def after(store: RunStore) -> None:
-            analysis = report_run(store, progress, as_json=options.output.as_json)
+            analysis = report_run(store, progress)
             if export is not None and analysis is not None:
                 document = later("weighbridge.report.export.json:report_json")(store, analysis)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))

@@ -51,14 +51,13 @@ def explain(options: ExplainOptions) -> None:
         study = loader.with_blocks(study, options.rounds)
     if options.save is not None:
         write_new(options.save, study.text)
-        report_study(options.save, as_json=options.as_json)
+        report_study(options.save)
         return
     directory = options.directory or new_directory(study)
     origin = Origin(OriginKind.RUN, str(options.run))
     needs_yes = approval.confirm(origin, study, directory, yes=options.yes, quick_test=options.quick_test)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    yes = options.yes and needs_yes
-    measured(study, directory, yes=yes, env=options.env, timing=timing, as_json=options.as_json)
+    measured(study, directory, yes=options.yes and needs_yes, env=options.env, timing=timing)
     if options.timing:
         print_timing(timing)
 

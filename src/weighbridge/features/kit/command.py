@@ -24,8 +24,7 @@ def kit(options: KitOptions) -> None:
     name = loaded.file.study
     target = options.folder or Path(f"kit-{name}")
     write(files_of(loaded, parameters_of(name)), target)
-    text = f"{target} written. {target / 'README.md'} explains how to run it"
-    report_files([target], text, as_json=options.as_json)
+    report_files([target], f"{target} written. {target / 'README.md'} explains how to run it")
 
 
 def write(files: Mapping[str, KitFile], folder: Path) -> None:
