@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
+LLMS = DOCS.parent / "llms.txt"
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 
 from weighbridge import errors, registry  # noqa: E402
@@ -137,21 +138,71 @@ def _command(name: str, command: Any, heading: str = "##") -> str:
     return "\n\n".join(part)
 
 
-def exit_codes() -> str:
-    """Return every exit code with its meaning: failures from their classes, and codes of the shell."""
+def exit_code_meanings() -> list[tuple[int, str, str]]:
+    """Return every exit code with the kind of the failure and its meaning: from the classes, and of the shell."""
     from weighbridge.cli.messages import WRONG_COMMAND_LINE
 
-    meanings: dict[int, list[str]] = {0: ["Done."], WRONG_COMMAND_LINE: ["The command line is wrong, or incomplete."]}
-    for kind in vars(errors).values():
-        if isinstance(kind, type) and issubclass(kind, errors.WeighbridgeError):
-            meanings.setdefault(kind.exit_code, []).append(prose(kind.__doc__).splitlines()[0])
-    meanings |= {
-        129: ["SIGHUP; every finished trial is kept."],
-        130: ["Ctrl-C; every finished trial is kept."],
-        141: ["The reader of the output is gone; finished trials are kept."],
-        143: ["SIGTERM; every finished trial is kept."],
-    }
-    return table(("code", "meaning"), [(str(each), " ".join(meanings[each])) for each in sorted(meanings)])
+    rows = [
+        (kind.exit_code, kind.kind, prose(kind.__doc__).splitlines()[0])
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.WeighbridgeError)
+    ]
+    rows += [
+        (0, "", "Done."),
+        (1, "not-started", "The user answered no to a question."),
+        (WRONG_COMMAND_LINE, "command-line", "The command line is wrong, or incomplete."),
+        (129, "interrupted", "SIGHUP; every finished trial is kept."),
+        (130, "interrupted", "Ctrl-C; every finished trial is kept."),
+        (141, "", "The reader of the output is gone; finished trials are kept."),
+        (143, "interrupted", "SIGTERM; every finished trial is kept."),
+    ]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def exit_codes() -> str:
+    """Return a table of every exit code."""
+    rows = [(str(number), kind and code(kind), meaning) for number, kind, meaning in exit_code_meanings()]
+    return table(("code", "kind", "meaning"), rows)
+
+
+def json_commands() -> str:
+    """Return a table of every command with the documents that it prints with ``--json``."""
+    import typer.main
+
+    from weighbridge.cli.app import app
+
+    rows = [("`--version`", "`version`")]
+    for words, command in sorted(_runnable(typer.main.get_command(app))):
+        shown = ", ".join(map(code, command.documents))
+        rows.append((code(" ".join(words)), shown or "a JSON Schema"))
+    return table(("command", "documents"), rows)
+
+
+def _runnable(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield every command that is shown, with its words."""
+    if (inner := getattr(command, "commands", None)) is None:
+        yield words, command
+        return
+    for name, each in inner.items():
+        if not each.hidden:
+            yield from _runnable(each, *words, name)
+
+
+def llms_txt() -> str:
+    """Return ``llms.txt``: the contents of the documentation for language models, as llmstxt.org describes it."""
+    index = (DOCS / "index.md").read_text()
+    title, summary = re.findall(r"^# (.*)\n\n\*\*(.*?)\*\*\n", index, re.MULTILINE | re.DOTALL)[0]
+    about = re.findall(r"\*\*\n\n(.*?)\n\n```sh", index, re.DOTALL)[0]
+    lines = [f"# {title}", "", f"> {' '.join(summary.split())}", "", " ".join(about.split()), ""]
+    lines += ["- [Skill for coding agents](skills/weighbridge/SKILL.md): measure a change, and read the answer"]
+    for heading, block in re.findall(r"^## (.*?)\n\n```\{toctree\}\n(.*?)```", index, re.MULTILINE | re.DOTALL):
+        lines += ["", f"## {heading}", ""]
+        lines += [f"- [{_title(name)}](docs/{name}.md)" for name in re.findall(r"^[\w/-]+$", block, re.MULTILINE)]
+    return "\n".join(lines) + "\n"
+
+
+def _title(page: str) -> str:
+    return re.findall(r"^# (.*)", (DOCS / f"{page}.md").read_text(), re.MULTILINE)[0].replace("`", "")
 
 
 @cache
@@ -374,7 +425,8 @@ def _written(value: Any, unit: str) -> str:
 def json_document(document: str) -> str:
     """Return the keys of a command's ``--json`` document, object by object."""
     schema = schema_of(SchemaDocument(document))
-    objects = {schema["title"]: schema, **schema.get("$defs", {})}
+    own_object = {schema["title"]: schema} if "title" in schema else {}  # a union of objects has none
+    objects = {**own_object, **schema.get("$defs", {})}
     keys = {name: each["properties"] for name, each in objects.items() if "properties" in each}
     parts = []
     for name, own in keys.items():
@@ -766,17 +818,18 @@ PARTS: dict[str, Callable[..., str]] = {
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
     "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
-    "exit-codes": exit_codes, "presets": presets, "costs-by-workload": costs_by_workload, "preset-keys": preset_keys,
+    "exit-codes": exit_codes, "json-commands": json_commands, "presets": presets, "preset-keys": preset_keys,
+    "costs-by-workload": costs_by_workload,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 
 
 def main() -> None:
     """Bring every page of the documentation up to date, and print the pages that changed."""
-    for page in sorted(DOCS.rglob("*.md")):
-        text = page.read_text()
-        if (current := filled(text)) != text:
-            page.write_text(current)
+    current = {page: filled(page.read_text()) for page in sorted(DOCS.rglob("*.md"))} | {LLMS: llms_txt()}
+    for page, text in current.items():
+        if text != page.read_text():
+            page.write_text(text)
             print(page.relative_to(DOCS.parent))
 
 

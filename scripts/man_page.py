@@ -37,8 +37,11 @@ def page() -> str:
     lines += [".SH COMMANDS"]
     lines += _commands(group, context)
     lines += [".SH EXIT STATUS"]
-    for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", generated.exit_codes(), re.MULTILINE):
-        lines += [".TP", f".B {code}", _plain(meaning.replace("`", "").replace("\\|", "|"))]
+    meanings: dict[int, list[str]] = {}
+    for code, _, meaning in generated.exit_code_meanings():
+        meanings.setdefault(code, []).append(meaning.replace("`", ""))
+    for code, each in meanings.items():
+        lines += [".TP", f".B {code}", _plain(" ".join(each))]
     lines += [".SH FILES", ".TP", r".I ~/.local/share/weighbridge/runs", "Runs of weigh.", ".TP"]
     lines += [r".I ~/.cache/weighbridge", "Caches, rebuilt when missing; WEIGHBRIDGE_CACHE names another folder."]
     return "\n".join(lines) + "\n"

@@ -30,6 +30,12 @@ def fits(document: SchemaDocument, made: object) -> None:
 
 def _objects(schema: Any) -> Iterator[tuple[str, Any]]:
     """Yield each kind of nested object, by its name."""
-    for name, definition in schema["$defs"].items():
+    for name, definition in schema.get("$defs", {}).items():
         if "properties" in definition:
             yield name, {"additionalProperties": True, **definition}
+
+
+def doctor_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of all sections of the document of ``doctor --json``."""
+    lists = (each for each in found.values() if isinstance(each, list))
+    return [row for rows in lists for row in rows if isinstance(row, dict) and "ready" in row]

@@ -9,7 +9,7 @@ from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 import typer.main
@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 
 from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
+from weighbridge.analysis.run_result import VerdictCode
 from weighbridge.cli.app import app
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.schema import schema_of
@@ -40,10 +41,11 @@ import kept_runs  # noqa: E402
 from pictures import draw  # noqa: E402
 
 PAGES = sorted(path.relative_to(ROOT) for path in DOCS.rglob("*.md"))
+SKILL = Path("src/weighbridge/cli/SKILL.md")
 READ_ON_GITHUB = [*map(Path, ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "monitoring/README.md"))]
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
-TRIES = {"studies", "schema", "init", "report", "compare", "history", "export", "kit", "gate"}
+TRIES = {"studies", "schema", "skill", "init", "report", "compare", "history", "export", "kit", "gate"}
 """Commands that are run here as they are written; of `weigh` the study is made, and of all others the words are read.
 
 What takes longer than a minute, or an engine, other tests run: tests/real.
@@ -75,7 +77,7 @@ def lines_of(page: Path) -> Iterator[str]:
 
 SHOWN = [
     Shown(str(page), line.strip())
-    for page in (Path("README.md"), Path("CONTRIBUTING.md"), Path("monitoring/README.md"), *PAGES)
+    for page in (Path("README.md"), Path("CONTRIBUTING.md"), Path("monitoring/README.md"), SKILL, *PAGES)
     for line in lines_of(page)
     if line.strip().startswith(("weighbridge ", "make ", ".venv/bin/weighbridge "))
 ]
@@ -111,6 +113,36 @@ def test_the_generated_parts_of_a_page_are_current(page: Path, request: pytest.F
 def test_every_generated_part_has_its_end(page: Path):
     text = (ROOT / page).read_text()
     assert len(re.findall(r"^<!-- generated: ", text, re.MULTILINE)) == len(generated.PART.findall(text))
+
+
+def test_llms_txt_has_every_page(request: pytest.FixtureRequest):
+    text = generated.llms_txt()
+    if request.config.getoption("--update-golden"):
+        generated.LLMS.write_text(text)
+    assert text == generated.LLMS.read_text(), "run `python docs/generated.py`"
+    listed = {Path(path) for path in re.findall(r"\]\((.*?)\)", text)}
+    unlisted = {page for page in PAGES if page not in listed and page.name != "index.md"}
+    assert {each for each in listed if not (ROOT / each).is_file()} == set()
+    assert {page for page in unlisted if page.parts[1] not in ("tutorial", "project")} == set()
+
+
+def test_the_skill_is_short_and_its_commands_exist():
+    text = (ROOT / SKILL).read_text()
+    front = re.match(r"---\nname: weighbridge\ndescription: (.*)\n---\n", text)
+    assert front is not None and len(front[1]) <= 1024, "agents load the description of every skill"
+    assert len(text.split()) <= 700 and (ROOT / "skills/weighbridge/SKILL.md").read_text() == text
+    group = typer.main.get_command(app)
+    lines = re.findall(r"`(weighbridge [^`]*)`", text)
+    assert len(lines) > 3
+    for name, *words in (shlex.split(line.replace("NAME", "report"))[1:] for line in lines):
+        group.commands[name].make_context(name, words)
+
+
+def test_every_kind_of_verdict_is_in_the_skill():
+    text = (ROOT / SKILL).read_text()
+    assert {each for each in get_args(VerdictCode) if f"| `{each}` |" not in text} == set()
+    keys = {"answer", "control_passed", "control_sentence", "disturbed", "next_steps"}
+    assert keys <= {*schema_of("report")["properties"]} and all(key in text for key in keys)
 
 
 def test_every_kind_of_plug_in_has_a_page():
@@ -314,7 +346,7 @@ def test_the_reference_has_every_kind_study_code_and_metric():
 def test_the_reference_has_every_key_of_a_document(document: SchemaDocument):
     keys = {
         key
-        for each in [schema_of(document), *schema_of(document)["$defs"].values()]
+        for each in [schema_of(document), *schema_of(document).get("$defs", {}).values()]
         for key in each.get("properties", {})
     }
     page = generated.json_document(document)

@@ -13,30 +13,38 @@ class WeighbridgeError(Exception):
     """
 
     exit_code = 1
+    kind: ClassVar[str] = "failure"
+    """The name of the failure for programs. It is as stable as the exit code."""
     continuable: ClassVar[bool] = False
     """Whether the run can be continued after the user removes the cause."""
-    continue_with = ""
-    """The command that continues the run; empty if no run can be continued."""
+    continue_with: tuple[str, ...] = ()
+    """The words of the command that continues the run; empty if no run can be continued."""
 
 
 class StudyError(WeighbridgeError):
     """The study file is wrong; the message names the file, line and key, and suggests the nearest valid spelling."""
 
     exit_code = 3
+    kind = "study"
 
 
 class TimeTooShort(StudyError):
     """The study's time is too short for a verdict, as its first trials show. The run is removed."""
 
+    kind = "time-too-short"
+
 
 class SecretError(StudyError):
     """A secret has no value, or its value differs from the value at the start of the run."""
+
+    kind = "secret"
 
 
 class Unavailable(WeighbridgeError):
     """Something that the study needs is missing on this machine; the message says how to get it."""
 
     exit_code = 4
+    kind = "unavailable"
     continuable = True
 
 
@@ -44,6 +52,7 @@ class UserlandError(WeighbridgeError):
     """The root filesystem with the study's programs could not be built or unpacked."""
 
     exit_code = 5
+    kind = "root-filesystem"
     continuable = True
 
     @classmethod
@@ -58,12 +67,14 @@ class RunDirectoryError(WeighbridgeError):
     """The run directory has no run, belongs to a newer Weighbridge, cannot be read or written, or is in use."""
 
     exit_code = 6
+    kind = "run-directory"
 
 
 class DiskFull(WeighbridgeError):
     """The disk of the run directory is full; every finished trial is kept."""
 
     exit_code = 7
+    kind = "disk-full"
     continuable = True
 
     @classmethod
@@ -76,6 +87,7 @@ class EnvironmentLost(WeighbridgeError):
     """An environment was lost during the run (its engine died, its container was removed)."""
 
     exit_code = 8
+    kind = "environment-lost"
     continuable = True
 
 
@@ -83,30 +95,35 @@ class TrialsFailed(WeighbridgeError):
     """A comparison has no complete round, even after retries (``run``, ``gate``, ``report --fail-if``)."""
 
     exit_code = 9
+    kind = "trials-failed"
 
 
 class Untrusted(WeighbridgeError):
     """The control failed: two copies of the baseline differ (``run --strict``, ``gate``)."""
 
     exit_code = 10
+    kind = "control-failed"
 
 
 class LimitExceeded(WeighbridgeError):
     """A cost exceeds its limit: its whole interval is above it (``report --fail-if``, ``gate``)."""
 
     exit_code = 11
+    kind = "limit-exceeded"
 
 
 class LimitUndecided(WeighbridgeError):
     """Undecided: no cost certainly exceeds its limit, but at least one might (``report --fail-if``, ``gate``)."""
 
     exit_code = 12
+    kind = "limit-undecided"
 
 
 class Leftovers(WeighbridgeError):
     """``clean --check`` found leftovers, or ``clean`` could not remove them."""
 
     exit_code = 1
+    kind = "leftovers"
 
 
 class Cancelled(BaseException):
@@ -116,8 +133,9 @@ class Cancelled(BaseException):
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM. It is not an Exception, so that handlers of failures do not catch it."""
 
+    kind = "interrupted"
     continuable = True
-    continue_with = ""
+    continue_with: tuple[str, ...] = ()
     nothing_kept = False
     """Whether a new run ended before its first trial."""
     discarded = False

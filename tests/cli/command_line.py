@@ -1,13 +1,17 @@
 """What a command line did, in this process, and the machine of a user who lacks something."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from documents import fits
 from sentences import assert_sentence
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.linux import user_namespaces
+from weighbridge.model.text import printable
 from weighbridge.userland import debian_archive
 from weighbridge.userland.sources import packages
 
@@ -24,11 +28,17 @@ Weighbridge = Callable[..., Said]
 
 
 def one_sentence(said: Said, code: int) -> None:
-    """Assert that a command ended with this code and said nothing but the next sentence of the test's golden file."""
+    """Assert that a command ended with this code and said nothing but the next sentence of the test's golden file.
+
+    With ``--json`` it also printed this sentence as an error document.
+    """
     assert said.code == code, said
-    assert said.out == ""
     (line,) = said.err.splitlines()
     assert line.startswith("weighbridge: ")
+    if said.out:  # with --json
+        fits(SchemaDocument.ERROR, document := json.loads(said.out))
+        assert document["error"]["exit_code"] == code
+        assert f"weighbridge: {printable(document['error']['message'])}" == line
     assert_sentence(line)
 
 

@@ -100,7 +100,9 @@ def test_a_plan_as_json(weighbridge: Weighbridge, name: str):
 def test_studies_as_json(weighbridge: Weighbridge):
     said = weighbridge("studies", "--json")
     assert (said.code, said.err) == (0, "")
-    listed = {study["study"]: study for study in json.loads(said.out)}
+    document = json.loads(said.out)
+    fits(SchemaDocument.STUDIES, document)
+    listed = {study["study"]: study for study in document["studies"]}
     assert set(listed) == set(bundled())
     assert listed["docker-networks"]["profiles"] == ["quick", "quick-coherence", "guest-hosts", "published"]
     assert listed["first-look"]["profiles"] == ["halt", "here"]
@@ -124,7 +126,8 @@ def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(cleaning, name, lambda _: Inventory(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
-    assert len(json.loads(said.out)) == len(left)
+    fits(SchemaDocument.CLEAN, document := json.loads(said.out))
+    assert len(document["leftovers"]) == len(left)
     assert len(said.err.splitlines()) == code
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from documents import doctor_rows, fits
 from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.cli import output
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.cli.doctor import _as_weighed, _group_lines, _note_lines, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
@@ -30,9 +32,9 @@ def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
     names = {row["name"] for row in found["environments"]}
     assert names >= {"native", "docker", "unshare"} and "wrapper" not in names, "it is no name of --in"
     assert {row["name"] for row in found["userlands"]} >= {"packages", "image", "directory", "host"}
-    for section in found.values():
-        for row in section:
-            assert row["ready"] or (row["detail"] and row["remedy"]), row
+    fits(SchemaDocument.DOCTOR, found)
+    for row in doctor_rows(found):
+        assert row["ready"] or (row["detail"] and row["remedy"]), row
     said = weighbridge("doctor", "--all")
     assert said.code == 0
     assert "not ready" in said.out
@@ -54,7 +56,7 @@ def test_doctor_is_a_screen_that_begins_with_what_weigh_compares(
 
 def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
-    grouped = {row["name"]: row["group"] for section in found.values() for row in section}
+    grouped = {row["name"]: row["group"] for row in doctor_rows(found)}
     assert {name for name, group in grouped.items() if not group} == {
         "native", "local", "pod", "kubernetes", "slurm",
         *(row["name"] for row in found["machine"])
@@ -148,7 +150,7 @@ def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: 
     assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) <= 120
     told = " ".join(said.split())
     found = json.loads(weighbridge("doctor", "--json").out)
-    every = [row for section in found.values() for row in section]
+    every = doctor_rows(found)
     for remedy in {row["remedy"] for row in every if row["remedy"]}:
         assert re.search(rf"\[\d+\] {re.escape(remedy)}(?= |$)", told), remedy
     assert told.count("or use a root filesystem built by root (WEIGHBRIDGE_CACHE)") == 1
@@ -214,7 +216,8 @@ def test_devices_that_interrupt_often_are_named(
 
 def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measured: list[Path]):
     found = json.loads(weighbridge("doctor", "--noise", "--json").out)
-    assert found["version"] == 1 and found["disturbed"] == []
+    fits(SchemaDocument.NOISE, found)
+    assert found["disturbed"] == []
     row = next(each for each in found["noise"] if each["kind"] == "iperf3")
     assert row["pairs"] == 10 and 0 < row["variation"] < 0.1
     assert [each["half_width"] for each in row["to"]] == [0.05, 0.02, 0.01]

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from documents import fits
 from weighbridge.analysis.analyse import analyse
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.errors import Interrupted
 from weighbridge.features.durability import runner as durability
 from weighbridge.features.durability.runner import CheckedPowerCuts
@@ -64,6 +66,7 @@ def test_a_table_says_what_was_kept_and_what_was_not_checked(weighbridge: Weighb
 def test_json_has_every_figure_and_the_run_keeps_them(weighbridge: Weighbridge, run: Path, asked):
     said = weighbridge("durability", "--out", run, "--json")
     assert (said.code, asked) == (0, [("first-look", list(Promise), 3.0)])
+    fits(SchemaDocument.DURABILITY, json.loads(said.out))
     assert json.loads(said.out) == {
         "version": 1,
         "checked": [

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from documents import fits
 from features.fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import assert_sentence
 from weighbridge import secret_values
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.errors import DiskFull, StudyError, Unavailable
 from weighbridge.features.fleets import providers as providing
 from weighbridge.features.fleets import run_commands as fleet_runs
@@ -77,6 +79,7 @@ def _finish(folder: Path, *machines: str) -> None:
 
 
 SUBMIT = ("fleet", "submit", "single.yaml", "--on", "hosts.txt", "--out", "fleet", "--yes")
+CONTINUE = ("fleet", "continue", "fleet", "--yes")
 
 
 def test_a_plan_says_rounds_and_time_and_keeps_nothing(
@@ -111,6 +114,20 @@ def test_a_fleet_that_waits_for_its_machines_says_for_what(listed: Listed, weigh
     document = json.loads(weighbridge("fleet", "status", "fleet", "--json").out)
     assert document["runs"] == [] and document["detail"].endswith(": 0/2 nodes are available")
     assert "1 of 2 are reserved" in " ".join(weighbridge("fleet", "status", "fleet").out.split())
+
+
+def test_every_command_has_a_document(listed: Listed, weighbridge: Weighbridge):
+    planned = json.loads(weighbridge("fleet", "plan", *SUBMIT[2:5], "--yes", "--json").out)
+    fits(SchemaDocument.FLEET_PLAN, planned)
+    assert planned["contacted"] and planned["refusals"] == [] and sum(map(len, planned["waves"])) == 4
+    submitted, cancelled, unchanged, continued = (
+        json.loads(weighbridge(*words, "--json").out)
+        for words in (SUBMIT, *(("fleet", each, "fleet") for each in ("cancel", "cancel")), CONTINUE)
+    )
+    for document in (submitted, cancelled, unchanged, continued):
+        fits(SchemaDocument.FLEET_STATUS, document)
+    assert (submitted["driver"], cancelled["driver"], unchanged["driver"]) == ("running", "ended", "ended")
+    assert len(listed.submitted) == 2 and listed.cancelled == ["job 1"]
 
 
 def test_a_plan_ends_as_submit_would_refuse(

@@ -9,7 +9,7 @@ import typer.main
 
 from sentences import assert_sentence
 from weighbridge.cli.app import app
-from weighbridge.cli.commands import machine, measurements, results, studies, weigh
+from weighbridge.cli.commands import agents, machine, measurements, results, studies, weigh
 from weighbridge.cli.declared import Declared
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OLD_NAMES, OUTPUT, WHAT, WHERE
 from weighbridge.features.fleets import options as fleet
@@ -18,7 +18,7 @@ from .command_line import Weighbridge, one_sentence
 
 DECLARED = [
     each
-    for module in (weigh, machine, studies, measurements, results, fleet)
+    for module in (weigh, machine, studies, measurements, results, agents, fleet)
     for each in vars(module).values()
     if isinstance(each, Declared)
 ]

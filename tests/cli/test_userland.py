@@ -1,10 +1,13 @@
 """`weighbridge userland push`: what it prints, and what it refuses."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from documents import fits
 from weighbridge import registry
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.runner import userlands
 
 from .command_line import Weighbridge, one_sentence
@@ -21,7 +24,9 @@ def test_it_prints_the_names_of_what_was_pushed(weighbridge: Weighbridge, monkey
 
     monkeypatch.setattr(userlands, "push_userlands", push)
     assert weighbridge("userland", "push", "first-look", "registry.example/wb").out.splitlines() == NAMES
-    assert asked == ["registry.example/wb"]
+    said = weighbridge("userland", "push", "first-look", "registry.example/wb", "--json")
+    fits(SchemaDocument.USERLAND, document := json.loads(said.out))
+    assert document["images"] == NAMES and asked == ["registry.example/wb"] * 2
 
 
 def test_what_is_no_repository_is_refused_before_anything_is_built(weighbridge: Weighbridge):

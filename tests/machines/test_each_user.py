@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from documents import doctor_rows
+
 from .guest import Guest
 from .rows import User
 from .weighing import PROGRAM, Weighbridge, unchanged
@@ -40,7 +42,7 @@ def test_what_pipx_installed_runs(weighbridge: Weighbridge):
 
 
 def test_doctor(weighbridge: Weighbridge):
-    rows = {row["name"]: row for section in weighbridge.json("doctor --json").values() for row in section}
+    rows = {row["name"]: row for row in doctor_rows(weighbridge.json("doctor --json"))}
     assert rows["native"]["ready"] and rows["netns"]["ready"], rows
     expected = "podman" if weighbridge.user.weighs_in == "podman-rootless" else "docker"
     if weighbridge.user.weighs_in != "netns":

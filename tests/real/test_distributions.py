@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import weighbridge
+from documents import doctor_rows
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = {
@@ -206,7 +207,7 @@ def rows(home: Path, *before: str, python: str) -> dict[str, dict[str, str]]:
     if "No module named" in done.stderr:
         pytest.skip(f"no interpreter that another user can read: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 0, done
-    return {row["name"]: row for section in json.loads(done.stdout).values() for row in section}
+    return {row["name"]: row for row in doctor_rows(json.loads(done.stdout))}
 
 
 def test_closed_user_namespaces_are_named_with_their_setting(home: Path):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import weighbridge as package
+from documents import doctor_rows
 from weighbridge import registry
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner.preflight import ready
@@ -114,7 +115,7 @@ def test_doctor_says_what_needs_root(machine: Machine, user: Path):
     done = as_user(user, "doctor", "--json")
     assert done.code == 0, done
     told = json.loads(done.stdout)
-    rows = {row["name"]: row for section in told.values() for row in section}
+    rows = {row["name"]: row for row in doctor_rows(told)}
     assert rows["native"]["ready"]
     assert not rows["root"]["ready"]
     limits = rows["control groups"]

@@ -12,6 +12,7 @@ import pytest
 from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration
+from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference, Sessions
 from weighbridge.model.choices import Promise
@@ -25,7 +26,7 @@ from weighbridge.model.stored_study import StoredFile
 from weighbridge.model.study import Repetitions
 from weighbridge.report.text import conditions, explanation, matrix, summary, trust
 from weighbridge.report.text.curves import broke_sentences, curve_sentences
-from weighbridge.report.text.next_step import next_blocks, nothing_settles
+from weighbridge.report.text.next_step import obstacle_sentence, rounds_sentence
 from weighbridge.report.text.paths import difference_words
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.steps import ladder_sentences
@@ -267,13 +268,14 @@ CHANGED: dict[str, tuple[str, Change]] = {
 
 def sentences_of(analysis: Analysis) -> Iterator[str]:
     """Yield every sentence of a run's report, with what it is about."""
-    following = next_blocks(analysis)
+    step, stop = more_rounds(analysis), obstacle(analysis)
+    stopped = obstacle_sentence(stop, analysis) if stop is not None and stop.code != "control-failed" else ""
     yield f"trust: {trust.trust_sentence(analysis)}"
     yield f"control: {trust.control_sentence(analysis)} {trust.control_power(analysis)}"
     if trust.imprecise(analysis):
         yield "the control is not precise"
     yield f"exploratory: {summary.exploratory_sentence(analysis)}"
-    yield f"next: {following.sentence if following else nothing_settles(analysis)}"
+    yield f"next: {rounds_sentence(step, analysis) if step else stopped}"
     yield f"flags: {flagged_sentence(analysis)}"
     for verdict, line in summary.verdict_sentences(analysis):
         yield f"{verdict}: {line}"

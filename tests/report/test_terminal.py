@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.next_step import more_rounds
 from weighbridge.analysis.requirement import RequirementError, reports_named
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
@@ -13,7 +14,7 @@ from weighbridge.report.terminal import print_report
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, large, matrix
-from weighbridge.report.text.next_step import next_blocks
+from weighbridge.report.text.next_step import rounds_sentence
 from weighbridge.report.text.paths import TITLE
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import undecided_lines
@@ -79,11 +80,14 @@ def _cost(cell: tuple[MatrixRow, MatrixCosts]) -> float:
 
 def test_what_more_blocks_would_decide_is_a_command(run):
     undecided = analyse(run(costs={"bridge": 1.25, "host": 1.02}, workloads=[Workload("tcp", [TCP.metrics[0]])]))
-    assert next_blocks(undecided) is None or next_blocks(undecided).blocks > 10
-    few = next_blocks(analyse(run(costs={"bridge": 1.25}, blocks=7)))
-    assert few is not None and few.blocks == 10 and "10 rounds" in few.sentence
-    assert next_blocks(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
-    assert next_blocks(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
+    step = more_rounds(undecided)
+    assert step is None or step.rounds > 10
+    few = analyse(run(costs={"bridge": 1.25}, blocks=7))
+    step = more_rounds(few)
+    assert step is not None and (step.aim, step.rounds) == ("reliable-verdicts", 10)
+    assert "10 rounds" in rounds_sentence(step, few)
+    assert more_rounds(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
+    assert more_rounds(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
 
 
 def screen(store, width: int = 80, **options) -> str:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, GetJsonSchemaHandler, TypeAdapter, WithJsonSchema, with_config
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, to_jsonable_python
+from pydantic import ConfigDict, WithJsonSchema, with_config
+from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from weighbridge.analysis import remarks
@@ -19,6 +18,7 @@ from weighbridge.analysis.judgement import Family
 from weighbridge.analysis.limits import GateOutcome, Reason
 from weighbridge.analysis.results import ProofState, TrustReason
 from weighbridge.model.decisions import LeftOut
+from weighbridge.model.document import Documented, SuggestedStep
 from weighbridge.model.isolation import Layer
 from weighbridge.statistics import Better, Scale, Verdict
 
@@ -47,26 +47,6 @@ def document_json(document: Any) -> dict[str, Any]:
     """Return a dataclass of a document as JSON has it."""
     fields: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")  # builds no serialiser for the classes
     return fields
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documented:
-    """The base of the dataclasses of a document.
-
-    In the JSON Schema, docstrings of fields are descriptions, and an object has no other keys.
-    """
-
-    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema with the descriptions of inherited fields, which pydantic leaves out."""
-        schema = handler(core)
-        keys = handler.resolve_ref_schema(schema).get("properties", {})
-        for base in cls.__bases__:
-            for key, inherited in TypeAdapter(base).json_schema().get("properties", {}).items():
-                keys[key] = inherited | keys[key]
-        return schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -539,6 +519,12 @@ class RunResult(Noise, Provenance, Versioned):
 
     study: str
     run: str
+    directory: str
+    """The directory of the run, in the spelling of the command line."""
+    answer: str
+    """The answer to the question as a sentence for people."""
+    control_sentence: str
+    """The result of the control and the load of other programs, in sentences for people; empty without a control."""
     question: str
     baseline: str
     control: str | None
@@ -594,3 +580,5 @@ class RunResult(Noise, Provenance, Versioned):
     power_cuts: tuple[PowerCutResult, ...]
     limits: tuple[LimitAnswer, ...] = ()
     """The outcomes of ``--fail-if``."""
+    next_steps: tuple[SuggestedStep, ...] = ()
+    """What would decide the undecided costs, or why nothing would."""

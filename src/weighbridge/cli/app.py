@@ -8,7 +8,14 @@ import typer
 
 from weighbridge.cli.declared import App, later
 from weighbridge.cli.feature import with_features
-from weighbridge.cli.messages import fail, reader_gone, take_any_character
+from weighbridge.cli.messages import (
+    ANSWER,
+    WRONG_COMMAND_LINE,
+    answering_as,
+    fail,
+    reader_gone,
+    take_any_character,
+)
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 from weighbridge.secret_values import take_over
 
@@ -29,6 +36,7 @@ app = App(
             "userland": "weighbridge.cli.commands.studies:USERLAND",
             "clean": "weighbridge.cli.commands.machine:CLEAN",
             "schema": "weighbridge.cli.commands.studies:SCHEMA",
+            "skill": "weighbridge.cli.commands.agents:SKILL",
         }
     ),
 )
@@ -38,8 +46,13 @@ _UsageError: Any = typer.BadParameter.__base__
 
 def _print_version(version: bool) -> None:
     if version:
-        print(later("weighbridge.cli.version:version_text")())
+        later("weighbridge.cli.version:print_version")(as_json=ANSWER.json)
         raise typer.Exit
+
+
+def _only_with_version(as_json: bool) -> None:
+    if as_json:
+        fail("put --json after the command", WRONG_COMMAND_LINE)
 
 
 @app.callback()
@@ -51,34 +64,46 @@ def _options(
         is_eager=True,
         callback=_print_version,
     ),
+    as_json: bool = typer.Option(
+        False,
+        "--json",
+        help="With --version: print JSON. Every command has its own --json.",
+        callback=_only_with_version,
+    ),
 ) -> None:
     """Options of every command."""
-
-
-def _with_advice(sentence: str, ended: WeighbridgeError | Interrupted) -> str:
-    return f"{sentence}\nto continue: {ended.continue_with}" if ended.continue_with else sentence
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     take_any_character()
     take_over()
+    with answering_as(sys.argv[1:]):
+        code = _exit_code()
+        if ANSWER.events:
+            later("weighbridge.cli.events:emit_end")(code)
+        if code:
+            sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command and return its exit code. A failure exits with a message."""
     if sys.platform != "linux":
         fail("Weighbridge measures isolation on Linux (cgroups, namespaces, engines), so it needs Linux", 4)
     try:
         code = app(prog_name="weighbridge", standalone_mode=False)
-        if isinstance(code, int) and code:  # a command can also return another value
-            sys.exit(code)
     except _UsageError as error:
-        fail(later("weighbridge.cli.usage:usage_problem")(error), error.exit_code)
+        problem = later("weighbridge.cli.usage:usage_problem")(error)
+        fail(problem, error.exit_code, help_with=later("weighbridge.cli.usage:help_words")(error))
     except typer.Abort:
-        fail("not started", 1)
-    except WeighbridgeError as error:
-        fail(_with_advice(str(error), error), error.exit_code)
-    except Interrupted as interrupted:
-        fail(_with_advice(str(interrupted), interrupted), interrupted.exit_code)
+        fail("not started", 1, kind="not-started")
+    except (WeighbridgeError, Interrupted) as ended:
+        fail(str(ended), ended.exit_code, kind=ended.kind, continue_with=ended.continue_with)
     except BrokenPipeError:
         reader_gone()
     except OSError as error:  # for example a page that cannot be written
-        code = DiskFull.exit_code if error.errno in (errno.ENOSPC, errno.EDQUOT) else WeighbridgeError.exit_code
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), code)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        kind = DiskFull if full else WeighbridgeError
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        fail(message, kind.exit_code, kind=kind.kind)
+    return code if isinstance(code, int) else 0  # a command can also return another value

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from weighbridge import secret_values
-from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.messages import ANSWER, WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
 from weighbridge.errors import StudyError
 from weighbridge.model.explained import PLACEBO_TITLE, placebo_cost, sides
@@ -315,7 +315,7 @@ def tell(resources: Iterable[ExternalResource], console: Console | None = None) 
 
 
 def _person_there() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return sys.stdin.isatty() and sys.stderr.isatty() and not ANSWER.events  # only events are allowed then
 
 
 def _needs_yes(what: str, advice: str) -> NoReturn:

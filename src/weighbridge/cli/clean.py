@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from weighbridge.cli.commands.machine import CleanOptions
+from weighbridge.cli.documents import CleanDocument, IgnoredFolder, LeftoverRow
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import Leftovers, RunDirectoryError
@@ -40,9 +41,8 @@ def clean(options: CleanOptions) -> None:
         raise Leftovers(f"run {only} is still active ({inventory.alive[only]}). Stop it, and it cleans up by itself")
     _print(inventory, as_json=options.as_json)
     _require_clean(inventory, " ".join(words), only, check=options.check)
-    if not options.as_json:
-        of_run = f" of run {only}" if only else ""
-        out().print(f"no {'other ' * bool(inventory.alive or inventory.foreign)}leftovers{of_run}")
+    of_run = f" of run {only}" if only else ""
+    out().print(f"no {'other ' * bool(inventory.alive or inventory.foreign)}leftovers{of_run}")
 
 
 def _require_clean(inventory: Inventory, command: str, only: str | None, *, check: bool) -> None:
@@ -65,13 +65,24 @@ def _print(inventory: Inventory, *, as_json: bool) -> None:
     for failure in inventory.failures:
         err().print(failure, markup=False, soft_wrap=True)
     if as_json:
-        print_json([asdict(leftover) for leftover in inventory.left])
+        print_json(_document(inventory))
         return
     for leftover in inventory.removed:
         out().print(f"removed: {leftover.kind} {leftover.name}", markup=False, soft_wrap=True)
     for leftover in inventory.left:
         whose = f" (run {leftover.run})" if leftover.run else ""
         out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
+
+
+def _document(inventory: Inventory) -> CleanDocument:
+    """Return the document of ``--json``."""
+    return CleanDocument(
+        leftovers=tuple(LeftoverRow(**asdict(each)) for each in inventory.left),
+        removed=tuple(LeftoverRow(**asdict(each)) for each in inventory.removed),
+        active={run: str(why) for run, why in inventory.alive.items()},
+        ignored=tuple(IgnoredFolder(path=str(each.path), fault=each.fault.value) for each in inventory.foreign),
+        failures=inventory.failures,
+    )
 
 
 def _run_id(named: str) -> RunId:

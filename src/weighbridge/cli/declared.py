@@ -13,6 +13,7 @@ import typer
 import typer.main
 
 from weighbridge.cli.help import Command, Group
+from weighbridge.cli.messages import answering
 
 _OPTION = "option"
 """The key of typer's description of an option in the metadata of a field."""
@@ -25,11 +26,15 @@ class Declared:
     """A command. ``runs`` is ``module:function``; the function gets an instance of ``options``.
 
     A field of the options is an option or an argument, or a dataclass with more of them. The docstring is the help.
+    ``documents`` are the documents that the command prints with ``--json``, by their names for ``schema``. Every
+    command has the field ``as_json`` from `json_flag`. With it, text for standard output is not shown, and a failure
+    becomes a document: the command only has to print its result with `print_json` if ``ANSWER.json`` is true.
     """
 
     runs: str
     options: type
     examples: Sequence[str]
+    documents: Sequence[str] = ()
     cls: type[Command] = Command
     hidden: bool = False
 
@@ -77,7 +82,9 @@ def _command(name: str, declared: Declared | App) -> Any:
         epilog="\n".join(declared.examples),
         hidden=declared.hidden,
     )(_callback(declared))
-    return typer.main.get_command(alone)
+    made: Any = typer.main.get_command(alone)
+    made.documents = declared.documents
+    return made
 
 
 def _at(place: str) -> Any:
@@ -134,7 +141,8 @@ def _callback(declared: Declared) -> Callable[..., None]:
     """Return the function of a command for typer, with a parameter for each option."""
 
     def run(**given: Any) -> None:
-        later(declared.runs)(_filled(declared.options, given))
+        with answering(json=given.get("as_json", False), events=given.get("progress") == "json"):
+            later(declared.runs)(_filled(declared.options, given))
 
     run.__signature__ = inspect.Signature([*_parameters(declared.options)])  # type: ignore[attr-defined]
     return run

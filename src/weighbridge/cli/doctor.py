@@ -1,7 +1,8 @@
 """`weighbridge doctor`: check what this machine can measure."""
 
+import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -11,8 +12,10 @@ from rich.text import Text
 from weighbridge import registry
 from weighbridge.cli.commands.machine import DoctorOptions
 from weighbridge.cli.declared import later
+from weighbridge.cli.documents import DoctorDocument, ReadinessRow
 from weighbridge.cli.output import out, print_json
 from weighbridge.errors import Unavailable
+from weighbridge.model.document import SuggestedStep
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Readiness
 from weighbridge.report.screen import LINES
@@ -51,7 +54,7 @@ def doctor(options: DoctorOptions) -> None:
     of_cluster = options.cluster or options.context or options.namespace
     sections = examine_cluster(options.context, options.namespace) if of_cluster else examine()
     if options.as_json:
-        print_json(sections)
+        print_json(doctor_document(sections, of_cluster=bool(of_cluster)))
     elif of_cluster:
         _print_sections(sections, remedies_title="to do")
     if of_cluster and not sections["cluster"][0]["ready"]:  # the cluster does not answer
@@ -63,6 +66,29 @@ def doctor(options: DoctorOptions) -> None:
     if options.everything:
         out().print()
         _print_sections(sections)
+
+
+def doctor_document(sections: Mapping[str, Sequence[Mapping[str, Any]]], *, of_cluster: bool) -> DoctorDocument:
+    """Return the document of ``--json``."""
+    rows: dict[str, Any] = {
+        section: tuple(ReadinessRow(**row) for row in listed) for section, listed in sections.items()
+    }
+    if of_cluster:
+        return DoctorDocument(**rows)
+    program, server = (tuple(default_environments("host", server=each).ready) for each in _WEIGHED.values())
+    return DoctorDocument(**rows, program_in=program, server_in=server, next_steps=tuple(_installs(sections)))
+
+
+def _installs(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[SuggestedStep]:
+    """Yield for each group the installation that adds most of its missing parts."""
+    rows = [row for listed in sections.values() for row in listed if not row["ready"]]
+    for group in _GROUPS:
+        remedies = [(_shown_name(row), row["remedy"]) for row in rows if row["group"] == group]
+        command, names = preflight.most_helpful(remedies)
+        if preflight.is_installation(command):
+            yield SuggestedStep(
+                code="missing", reason=f"This adds {', '.join(names)}.", command=tuple(shlex.split(command))
+            )
 
 
 def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]], remedies_title: str = "to install") -> None:

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from weighbridge.cli.commands.studies import InitOptions
-from weighbridge.cli.output import out, write_new
+from weighbridge.cli.files import report_study
+from weighbridge.cli.output import write_new
 from weighbridge.errors import StudyError
 from weighbridge.model.spelling import nearest
 from weighbridge.study.source import bundled, plain
@@ -46,7 +47,7 @@ def init(options: InitOptions) -> None:
     """Write the template, or a bundled study, to a new file."""
     text = _template(options.file) if options.bundled_study is None else _copied(options.bundled_study)
     write_new(options.file, text)
-    out().print(f"{options.file} written. Next: weighbridge plan {options.file}", markup=False, soft_wrap=True)
+    report_study(options.file)
 
 
 def _template(file: Path) -> str:

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
+from pydantic import ConfigDict, with_config
 from rich.table import Table
+from typing_extensions import TypedDict
 
 from weighbridge.analysis.noise import SPAN_S, TARGETS, MachineNoise, machine_noise
 from weighbridge.cli.output import err, out, print_json
@@ -46,7 +48,7 @@ def measure_noise(*, as_json: bool) -> None:
             raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
-    document = {**noise_document(noise), **known_noise.stamp()}
+    document = noise_document(noise, known_noise.stamp())
     known_noise.keep(document)
     if as_json:
         print_json(document)
@@ -54,8 +56,66 @@ def measure_noise(*, as_json: bool) -> None:
         _print_noise(noise)
 
 
-def noise_document(noise: MachineNoise) -> dict[str, Any]:
-    """Return the document of ``--json``, in fractions and seconds."""
+class NoisePrecision(TypedDict):
+    """The rounds and the time for a precision; ``half_width`` is a fraction: 0.02 is ±2%."""
+
+    half_width: float
+    blocks: int
+    seconds: float
+
+
+class NoiseRow(TypedDict):
+    """The noise of one workload; ``variation`` is the standard deviation of the log ratio of two successive runs."""
+
+    workload: str
+    kind: str
+    variation: float
+    pairs: int
+    trial_s: float
+    to: list[NoisePrecision]
+
+
+class DisturbedTrials(TypedDict):
+    """How many trials of a kind were disturbed."""
+
+    code: str
+    where: str
+    trials: int
+    of: int
+
+
+class SmallestCost(TypedDict):
+    """The smallest cost that ``seconds`` of trials can detect: 0.02 is 2%; null if it is unknown."""
+
+    seconds: float
+    cost: float | None
+    by_resource: dict[str, float | None]
+
+
+class InterruptRow(TypedDict):
+    """A device that interrupts a CPU often."""
+
+    number: int
+    device: str
+    cpu: int
+    per_s: float
+
+
+@with_config(ConfigDict(extra="forbid"))
+class NoiseDocument(TypedDict):
+    """The document of ``weighbridge doctor --noise --json``."""
+
+    version: Literal[1]
+    noise: list[NoiseRow]
+    disturbed: list[DisturbedTrials]
+    smallest_cost: SmallestCost
+    interrupts: list[InterruptRow]
+    made: str
+    facts: dict[str, str]
+
+
+def noise_document(noise: MachineNoise, stamp: Mapping[str, Any]) -> NoiseDocument:
+    """Return the document of ``--json``, in fractions and seconds; ``stamp`` has its time and machine."""
     return {
         "version": 1,
         "noise": [
@@ -73,11 +133,16 @@ def noise_document(noise: MachineNoise) -> dict[str, Any]:
             for each in noise.disturbed
         ],
         "smallest_cost": _smallest_cost_document(noise.smallest_costs),
-        "interrupts": [asdict(each) for each in noise.interrupts],
+        "interrupts": [
+            {"number": each.number, "device": each.device, "cpu": each.cpu, "per_s": each.per_s}
+            for each in noise.interrupts
+        ],
+        "made": stamp["made"],
+        "facts": stamp["facts"],
     }  # fmt: skip
 
 
-def _smallest_cost_document(costs: Mapping[str, float]) -> dict[str, Any]:
+def _smallest_cost_document(costs: Mapping[str, float]) -> SmallestCost:
     known = {name: cost if math.isfinite(cost) else None for name, cost in costs.items()}
     largest = max(costs.values(), default=math.inf)
     return {"seconds": SPAN_S, "cost": largest if math.isfinite(largest) else None, "by_resource": known}

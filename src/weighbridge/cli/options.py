@@ -31,6 +31,13 @@ _env = partial(
     callback=offered,
 )
 json_flag = partial(flag, "--json", "Print JSON to standard output, and nothing else.", OUTPUT)
+progress_option = partial(
+    option,
+    "--progress auto|json",
+    "json: write one line of JSON per event to standard error, and nothing else there.",
+    OUTPUT,
+    default="auto",
+)
 profile_option = partial(option, "--profile NAME", "Use this profile of the study. Default: the study itself.", WHAT)
 set_option = partial(
     option,

@@ -10,8 +10,10 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
-from weighbridge.cli.messages import between_words, reader_gone
+from weighbridge.cli.declared import later
+from weighbridge.cli.messages import ANSWER, between_words, reader_gone
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.text import printable
 
@@ -36,6 +38,13 @@ class _Printable(Console):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
     def print(self, *objects: Any, **options: Any) -> None:
+        if ANSWER.json and not self.stderr:
+            return  # the document is all of standard output
+        if ANSWER.events and self.stderr:
+            with self.capture() as captured:
+                super().print(*objects, **options)
+            later("weighbridge.cli.events:emit_message")(Text.from_ansi(captured.get()).plain)
+            return
         if self.soft_wrap and self.is_terminal:
             objects = tuple(between_words(each, self.width) if isinstance(each, str) else each for each in objects)
         super().print(*objects, **options)
@@ -47,14 +56,15 @@ class _Printable(Console):
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII if the terminal cannot show the text safely."""
+    """Print a value or a dataclass as JSON, in ASCII if the terminal cannot show the text safely."""
+    ANSWER.printed = True
     try:
         text = to_json(value, indent=2).decode()  # a large run has 6 MB: two and a half times as fast as json
         as_it_is = printable(text) == text and _takes(text)
     except PydanticSerializationError:  # file names can contain half of a character
         as_it_is = False
     if not as_it_is:
-        text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
+        text = json.dumps(value, indent=2, allow_nan=False, default=vars).replace("\x7f", r"\u007f")
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -4,6 +4,8 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -13,6 +15,8 @@ from rich.progress import Progress as Bar
 from rich.table import Column, Table
 from rich.text import Text
 
+from weighbridge.cli.declared import later
+from weighbridge.cli.messages import ANSWER
 from weighbridge.cli.output import err
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Outcome
@@ -33,6 +37,7 @@ from weighbridge.report.text.verdicts import cost_effect, metric_direction
 from weighbridge.runner import preflight
 from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import CostEstimate, OutOfReach, PrecisionStatus, needed_s
+from weighbridge.runner.session import Progress as SessionProgress
 from weighbridge.secret_values import redacted
 
 _LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -48,8 +53,15 @@ _REFRESHES = 4
 """Refreshes per second. Drawing uses CPU time of the measured machine."""
 
 
+class RunDisplay(SessionProgress, Protocol):
+    """The progress of a session as the user sees it, until it is closed."""
+
+    def close(self) -> None:
+        """Show nothing more, because the next output is a result."""
+
+
 class Shown:
-    """Shows the progress of a session to the user. Implements ``Progress`` of the session."""
+    """Shows the progress of a session to the user. Implements `RunDisplay`."""
 
     def __init__(self, bar: Bar | None) -> None:
         self._bar = bar
@@ -130,9 +142,7 @@ class Shown:
         self._measuring = False
         self._advance()
         if record.outcome is not Outcome.OK:
-            where = f"{_round(record.trial)}, {_where(record.trial)}"
-            how = "overloaded" if record.outcome is Outcome.BROKE else str(record.outcome)
-            self._line(f"{where}: {how}: {record.message}")
+            self._line(trial_problem(record))
 
     def precision_checked(self, blocks: int, statuses: Sequence[PrecisionStatus]) -> None:
         """Store the forecasts. Print a line if every cost is precise enough, decided or not."""
@@ -156,15 +166,7 @@ class Shown:
 
         The expected width is in `prospect`, which the next interim looks correct.
         """
-        took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
-        missed, every = len(out_of_reach.expected), out_of_reach.comparisons
-        number = "the cost" if every == 1 else f"{missed} of {every} costs"
-        helps = what_helps(
-            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.other_run,
-            on_nodes=out_of_reach.on_nodes, weighed=out_of_reach.weighed,
-        )  # fmt: skip
-        misses = f"{number} will probably miss {margin(out_of_reach.target)}"
-        self._line(f"after {out_of_reach.blocks} rounds: {took}; {misses}. {helps}")
+        self._line(interference_text(out_of_reach))
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
         """Print the duration of one run of the program, including start and readings, and the time of the verdict."""
@@ -202,6 +204,26 @@ class Shown:
         if self._bar is not None and self._task is not None:
             total = max(self._total, self._ended)
             self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
+
+
+def trial_problem(record: TrialRecord) -> str:
+    """Return how a trial failed: ``round 3, redis in bridge: overloaded: ...``."""
+    where = f"{_round(record.trial)}, {_where(record.trial)}"
+    how = "overloaded" if record.outcome is Outcome.BROKE else str(record.outcome)
+    return f"{where}: {how}: {record.message}"
+
+
+def interference_text(out_of_reach: OutOfReach) -> str:
+    """Return how other programs put the target out of reach, and what would help."""
+    took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
+    missed, every = len(out_of_reach.expected), out_of_reach.comparisons
+    number = "the cost" if every == 1 else f"{missed} of {every} costs"
+    helps = what_helps(
+        out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.other_run,
+        on_nodes=out_of_reach.on_nodes, weighed=out_of_reach.weighed,
+    )  # fmt: skip
+    misses = f"{number} will probably miss {margin(out_of_reach.target)}"
+    return f"after {out_of_reach.blocks} rounds: {took}; {misses}. {helps}"
 
 
 def setup_words(steps: Sequence[SetupStep]) -> str:
@@ -371,8 +393,11 @@ def _cost(estimate: CostEstimate) -> str:
 
 
 @contextmanager
-def show() -> Iterator[Shown]:
-    """Show the progress of one run on standard error."""
+def show(directory: Path | None = None) -> Iterator[RunDisplay]:
+    """Show the progress of one run on standard error. Events name its ``directory``."""
+    if ANSWER.events:
+        yield later("weighbridge.cli.event_progress:event_progress")(directory)
+        return
     if not err().is_terminal:
         yield Shown(None)
         return

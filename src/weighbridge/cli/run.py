@@ -9,11 +9,12 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
 from weighbridge.cli.commands.measurements import RunOptions
+from weighbridge.cli.declared import later
 from weighbridge.cli.feature import Watch, watched, watches_of
-from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.messages import ANSWER, WRONG_COMMAND_LINE, fail
 from weighbridge.cli.options import EXPLAIN
-from weighbridge.cli.output import err, out
-from weighbridge.cli.progress import Shown, show
+from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import RunDisplay, show
 from weighbridge.cli.runs import continuable, holds_a_run
 from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.errors import Untrusted
@@ -33,6 +34,8 @@ from weighbridge.store.extensions import unfinished
 from weighbridge.store.run import RunStore
 from weighbridge.study import loader
 from weighbridge.study.settings import with_settings
+
+report_json = later("weighbridge.report.export.json:report_json")
 
 
 def run(options: RunOptions) -> None:
@@ -93,7 +96,7 @@ def measured(
     with (
         use_display_names(names_of_study(shown)),
         interruptible(),
-        show() as progress,
+        show(directory) as progress,
         watched(watches, progress, study, directory) as listeners,
         continuable(directory, *continuing("run", str(directory), yes=yes, variables=env, concurrent=concurrent)),
     ):
@@ -117,8 +120,8 @@ def new_directory(study: Study) -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def report_run(store: RunStore, progress: Shown, *, concurrent: bool) -> Analysis | None:
-    """Write the page, print the verdicts and the path of the page, and return their analysis.
+def report_run(store: RunStore, progress: RunDisplay, *, concurrent: bool) -> Analysis | None:
+    """Write the page, print the verdicts and the path of the page, or the document, and return their analysis.
 
     If no trial has ended there is nothing to report: return None. ``concurrent`` is whether the run can continue next
     to other runs.
@@ -133,6 +136,9 @@ def report_run(store: RunStore, progress: Shown, *, concurrent: bool) -> Analysi
     page = store.directory / "report.html"
     analysis = analyse(store)
     html.write_html(store, page, analysis)
+    if ANSWER.json:
+        print_json(report_json(store, analysis, yes=True))
+        return analysis
     ended = unfinished(store.info())
     print_report(
         analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,

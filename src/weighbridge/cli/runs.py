@@ -1,6 +1,5 @@
 """The run directory that the user names, and the command that continues the run in it."""
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +33,7 @@ def continuable(run: Path, *command: str) -> Iterator[None]:
         yield
     except (WeighbridgeError, Interrupted) as ended:
         if ended.continuable and _holds_a_trial(run):
-            ended.continue_with = shlex.join(("weighbridge", *command))
+            ended.continue_with = ("weighbridge", *command)
         raise
 
 

@@ -2,9 +2,9 @@
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
 from weighbridge.cli.commands.studies import StudiesOptions
+from weighbridge.cli.documents import ListedStudy, StudiesDocument
 from weighbridge.cli.output import out, print_json
 from weighbridge.study import loader
 from weighbridge.study.source import bundled, bundled_study
@@ -16,35 +16,35 @@ def studies(options: StudiesOptions) -> None:
     """Print the bundled studies."""
     listed = describe()
     if options.as_json:
-        print_json(listed)
+        print_json(StudiesDocument(studies=tuple(listed)))
         return
     for study in listed:
         for line in lines(study, out().width):
             out().print(line, markup=False, soft_wrap=True)
 
 
-def describe() -> list[dict[str, Any]]:
-    """Return the bundled studies: ``study``, ``question``, ``profiles``, ``environments``, ``workloads``."""
+def describe() -> list[ListedStudy]:
+    """Return the bundled studies."""
     files = {name: loader.load(bundled_study(name)).file for name in bundled()}
     return [
-        {
-            "study": name,
-            "question": file.question,
-            "profiles": list(file.profiles),
-            "environments": list(file.environments),
-            "workloads": list(file.workloads),
-        }
+        ListedStudy(
+            study=name,
+            question=file.question,
+            profiles=(*file.profiles,),
+            environments=(*file.environments,),
+            workloads=(*file.workloads,),
+        )
         for name, file in files.items()
     ]
 
 
-def lines(study: dict[str, Any], width: int) -> Iterator[str]:
+def lines(study: ListedStudy, width: int) -> Iterator[str]:
     """Yield the name on its own line, so that it is easy to copy, and then the rest. Names are never broken."""
-    yield study["study"]
-    yield from _wrapped(study["question"], width)
+    yield study.study
+    yield from _wrapped(study.question, width)
     for what in ("environments", "workloads", "profiles"):
-        if study[what]:
-            yield from _wrapped(f"{what}: {', '.join(study[what])}", width)
+        if names := getattr(study, what):
+            yield from _wrapped(f"{what}: {', '.join(names)}", width)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -20,9 +20,14 @@ def usage_problem(error: Any) -> str:
     else:
         message = error.format_message().rstrip(".").replace("(s)", "s")
         problem = message[:1].lower() + message[1:]
-    path = f"weighbridge {error.ctx.command_path.partition(' ')[2]}".strip() if error.ctx else "weighbridge"
     end = "" if problem.endswith("?") else "."
-    return f"{problem.rstrip('.')}{end} Try '{path} --help'"
+    return f"{problem.rstrip('.')}{end} Try '{' '.join(help_words(error))}'"
+
+
+def help_words(error: Any) -> tuple[str, ...]:
+    """Return the words of the command that shows the options of the command line."""
+    path = error.ctx.command_path.split()[1:] if error.ctx else []
+    return ("weighbridge", *path, "--help")
 
 
 def _name_of(parameter: Any) -> str:

@@ -2,7 +2,8 @@
 
 from weighbridge.cli import approval
 from weighbridge.cli.commands.studies import UserlandOptions
-from weighbridge.cli.output import err, out
+from weighbridge.cli.documents import PushedDocument
+from weighbridge.cli.output import err, out, print_json
 from weighbridge.runner import userlands
 
 
@@ -14,5 +15,8 @@ def userland(options: UserlandOptions) -> None:
 
     loaded, origin = approval.load_named(options.study, options.profile, yes=options.yes)
     approval.confirm_use(origin, loaded, yes=options.yes)
-    for name in userlands.push_userlands(loaded, options.repository, say):
+    images = [*userlands.push_userlands(loaded, options.repository, say)]
+    for name in images:
         out().print(name, markup=False, soft_wrap=True)
+    if options.as_json:
+        print_json(PushedDocument(images=tuple(images)))

@@ -17,6 +17,7 @@ from weighbridge import registry
 from weighbridge.cli import approval
 from weighbridge.cli.commands.weigh import WeighOptions, What, Where
 from weighbridge.cli.declared import later
+from weighbridge.cli.files import report_study
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, write_new
 from weighbridge.cli.progress import show
@@ -213,7 +214,7 @@ def _given(options: WeighOptions) -> set[str]:
 
 def _save(study: Study, file: Path) -> None:
     write_new(file, study.text)
-    out().print(f"{file} written. Next: weighbridge plan {file}", markup=False, soft_wrap=True)
+    report_study(file)
     if variables := variables_of(secrets_of(study)):
         sentence = f"The file contains no values of --env. Run it with {env_options(variables)}."
         out().print(sentence, markup=False, soft_wrap=True)
@@ -231,7 +232,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     with (
         use_display_names(names_of_study(study)),
         interruptible(),
-        show() as progress,
+        show(directory) as progress,
         continuable(
             directory, *continuing("run", str(directory), yes=True, variables=variables, concurrent=concurrent)
         ),

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
+from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.path_tables import path_tables
 from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
 from weighbridge.model.flag import FlagKind
@@ -42,7 +43,7 @@ from weighbridge.report.text.explanation import MOST_SHORTENED, cause_lines, cau
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
-from weighbridge.report.text.next_step import continuing, first_set, next_blocks, nothing_settles
+from weighbridge.report.text.next_step import continuing, first_set, obstacle_sentence, rounds_sentence
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -188,7 +189,7 @@ def _causes(analysis: Analysis, run: str, shortened: int) -> Renderables:
 
 def _exploratory_unsaid(analysis: Analysis) -> bool:
     """Return whether no other line of the screen says that every verdict is exploratory: that is on every screen."""
-    unsaid = next_blocks(analysis) is None or hindered(analysis)
+    unsaid = more_rounds(analysis) is None or hindered(analysis)
     return bool(analysis.metrics) and analysis.exploratory and not analysis.few and unsaid
 
 
@@ -212,12 +213,13 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     )
     remarks = [plural(hidden, "more remark")] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
-    if (open_ := next_blocks(analysis)) is not None:
-        commands.insert(0, (open_.sentence.removesuffix("."), f"{start} --rounds {open_.blocks}"))
+    if (step := more_rounds(analysis)) is not None:
+        words = rounds_sentence(step, analysis).removesuffix(".")
+        commands.insert(0, (words, f"{start} --rounds {step.rounds}"))
     elif analysis.unfinished and not run.ended:
         commands.insert(0, ("Next, unless it is still running", start))
-    elif sentence := nothing_settles(analysis):
-        yield from styled(sentence, "dim").wrap(Console(width=width), width)
+    elif (stop := obstacle(analysis)) is not None and stop.code != "control-failed":  # the control has its own line
+        yield from styled(obstacle_sentence(stop, analysis), "dim").wrap(Console(width=width), width)
     unset = [name for name in run.variables if name not in os.environ]
     if len(commands) > 1 and unset:
         yield from styled(first_set(unset), "dim").wrap(Console(width=width), width)

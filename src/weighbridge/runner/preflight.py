@@ -326,6 +326,11 @@ def ready(plugin: Environment | Storage, options: Any | None = None, needs: Need
     return Readiness(False, why, virtualisation.ELSEWHERE)
 
 
+def is_installation(remedy: str) -> bool:
+    """Return whether a remedy is a command of this machine's package manager and nothing else."""
+    return bool(remedy) and remedy == join_installs([remedy])
+
+
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """Return the most helpful of (name, remedy), with the names it helps; installations of packages count as one."""
     helped: dict[str, list[str]] = {}

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import Weighbridge
+from documents import fits
 from report.made_up_runs import REQUESTS, Recipe, Workload, make_run
+from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.model.explained import PLACEBO, DescribedMechanism, Explains
 from weighbridge.model.stored_study import secrets_of
 from weighbridge.store.run import RunStore
@@ -83,8 +85,9 @@ def test_with_fewer_than_two_nothing_is_left_to_tell(
 
 def test_a_placebo_is_part_of_the_next_study(weighbridge: Weighbridge, tmp_path: Path):
     run, saved = first_pass(tmp_path / "run", 1.3), tmp_path / "second.yaml"
-    said = weighbridge("explain", run, "--placebo", "--save", saved)
-    assert said.code == 0, said
+    said = weighbridge("explain", run, "--placebo", "--save", saved, "--json")
+    fits(SchemaDocument.FILES, document := json.loads(said.out))
+    assert said.code == 0 and document["files"] == [str(saved)], said
     study = load(str(saved))
     assert study.file.placebo and "bridge-placebo" in {arm.name for arm in study.arms}
     planned = json.loads(weighbridge("plan", saved, "--json").out)

@@ -44,7 +44,10 @@ def test_each_answer_has_an_exit_code(weighbridge, run, budgets, code, answer):
     assert f"Gate {answer}: " in (said.err if code else said.out)
     assert not (run / "report.html").exists(), "a gate only reads"
     said = weighbridge("gate", run, "--json", *(word for each in budgets for word in ("--budget", each)))
-    assert said.code == code and json.loads(said.out)["answer"] == answer
+    document = json.loads(said.out)
+    assert said.code == code and document["answer"] == answer
+    steps = [(step["code"], step["command"][-2:], step["seconds"]) for step in document["next_steps"]]
+    assert steps == [("undecided", ["--extend", "10min"], 600)] * (answer == "undecided")
 
 
 def test_undecided_as_all_trials_failed_is_an_error_of_its_own(weighbridge, tmp_path):

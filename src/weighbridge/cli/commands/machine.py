@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from weighbridge.cli.declared import Declared, flag, option
 from weighbridge.cli.help import MEASURE, OUTPUT, WHERE
-from weighbridge.cli.options import allow_concurrent_flag, context_option, json_flag, namespace_option
+from weighbridge.cli.options import (
+    allow_concurrent_flag,
+    context_option,
+    json_flag,
+    namespace_option,
+    progress_option,
+)
+from weighbridge.model.choices import ProgressFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,7 @@ class DoctorOptions:
     namespace: str = namespace_option()
     allow_concurrent: bool = allow_concurrent_flag()
     as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
 
 
 DOCTOR = Declared(
@@ -36,6 +44,7 @@ DOCTOR = Declared(
         "weighbridge doctor --noise",
         "weighbridge doctor --cluster",
     ),
+    documents=("doctor", "noise"),
 )
 
 
@@ -63,4 +72,5 @@ CLEAN = Declared(
         "weighbridge clean --run DIR",
         "weighbridge clean --cluster",
     ),
+    documents=("clean",),
 )

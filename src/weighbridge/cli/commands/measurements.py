@@ -11,13 +11,16 @@ from weighbridge.cli.options import (
     complete_study,
     env_option,
     explain_flag,
+    json_flag,
     profile_option,
+    progress_option,
     quick_test_flag,
     set_option,
     timing_flag,
     watching_options,
     yes_flag,
 )
+from weighbridge.model.choices import ProgressFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class RunOptions:
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()
+    as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
     timing: bool = timing_flag()
     strict: bool = flag("--strict", "Exit with 10 if the control failed.", LIMITS)
 
@@ -63,4 +68,5 @@ RUN = Declared(
         "weighbridge run my.yaml --out results/today --yes",
         "weighbridge run shop.yaml --env API_TOKEN",
     ),
+    documents=("report",),
 )

@@ -50,6 +50,7 @@ REPORT = Declared(
         "weighbridge report RUN --svg > costs.svg",
         "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
     ),
+    documents=("report",),
 )
 
 
@@ -59,10 +60,12 @@ class ExportOptions:
 
     run: Path = argument("RUN", "A run directory.")
     csv: Path | None = option("--csv FOLDER", "Folder for measurements.csv, costs.csv and programs.csv.")
+    as_json: bool = json_flag()
 
 
 EXPORT = Declared(
     "weighbridge.cli.export:export",
     ExportOptions,
     ("weighbridge export runs/first-look-20261121-090000 --csv tables/",),
+    documents=("files",),
 )

@@ -29,8 +29,18 @@ DOCUMENTS: Mapping[str, str] = {
     "study": "",
     "report": "weighbridge.analysis.run_result:RunResult",
     "plan": "weighbridge.cli.plan:PlanDocument",
+    "error": "weighbridge.cli.failure:ErrorDocument",
+    "progress": "weighbridge.cli.events:Event",
+    "doctor": "weighbridge.cli.documents:DoctorDocument",
+    "noise": "weighbridge.cli.noise:NoiseDocument",
+    "studies": "weighbridge.cli.documents:StudiesDocument",
+    "files": "weighbridge.cli.documents:FilesDocument",
+    "userland": "weighbridge.cli.documents:PushedDocument",
+    "clean": "weighbridge.cli.documents:CleanDocument",
+    "skill": "weighbridge.cli.documents:SkillDocument",
+    "version": "weighbridge.cli.documents:VersionDocument",
 } | {name: place for feature in features() for name, place in feature.documents.items()}
-"""The documents with a JSON Schema, as ``module:type``: study files, and the output of commands with ``--json``."""
+"""The documents with a JSON Schema, as ``module:type``: study files, the documents of ``--json``, and events."""
 SchemaDocument = StrEnum("SchemaDocument", [(name.upper().replace("-", "_"), name) for name in DOCUMENTS])  # type: ignore[misc]
 """The names of the documents, as choices of a command."""
 
@@ -49,6 +59,7 @@ STUDIES = Declared(
         "weighbridge studies",
         "weighbridge init --from first-look mine.yaml",
     ),
+    documents=("studies",),
 )
 
 
@@ -58,6 +69,7 @@ class InitOptions:
 
     file: Path = argument("FILE", "The file to write.", default=Path("study.yaml"))
     bundled_study: str | None = option("--from STUDY", "Copy this bundled study instead of the template.")
+    as_json: bool = json_flag()
 
 
 INIT = Declared(
@@ -67,6 +79,7 @@ INIT = Declared(
         "weighbridge init my-study.yaml",
         "weighbridge init --from first-look mine.yaml",
     ),
+    documents=("files",),
 )
 
 
@@ -103,6 +116,7 @@ PLAN = Declared(
         "weighbridge plan first-look --explain",
         "weighbridge plan my.yaml --yes",
     ),
+    documents=("plan",),
 )
 
 
@@ -119,24 +133,30 @@ class UserlandOptions:
     repository: str = argument("REGISTRY/REPOSITORY", "A repository to which your engine can push.")
     profile: str | None = profile_option()
     yes: bool = flag("--yes -y", "Push without asking.")
+    as_json: bool = json_flag()
 
 
 USERLAND = Declared(
     "weighbridge.cli.userland:userland",
     UserlandOptions,
     ("weighbridge userland push kubernetes-limits registry.example/team/weighbridge",),
+    documents=("userland",),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaOptions:
-    """Print the JSON Schema of study files (for your editor), or of the JSON of a command."""
+    """Print the JSON Schema of study files (for your editor), or of the JSON of a command.
+
+    The output is JSON with and without --json.
+    """
 
     document: SchemaDocument = argument(
         "DOCUMENT",
-        f"Study files, or the --json output of a command: {', '.join(DOCUMENTS)}.",
+        f"Study files, or the JSON of a command: {', '.join(DOCUMENTS)}.",
         default=SchemaDocument("study"),
     )
+    as_json: bool = json_flag()
 
 
 SCHEMA = Declared(

@@ -12,13 +12,15 @@ from weighbridge.cli.options import (
     complete_environments,
     context_option,
     explain_flag,
+    json_flag,
     namespace_option,
     placebo_flag,
+    progress_option,
     quick_test_flag,
     timing_flag,
     trace_option,
 )
-from weighbridge.model.choices import CpuIdle
+from weighbridge.model.choices import CpuIdle, ProgressFormat
 
 
 class ProgramLast(Command):
@@ -196,6 +198,8 @@ class OutputOptions:
     export_json: Path | None = option(
         "--export-json FILE", "Also write the JSON of 'weighbridge report --json'.", OUTPUT
     )
+    as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
     timing: bool = timing_flag()
     yes: bool = flag("--yes -y", "Accepted as by run; weigh never asks.", hidden=True)
 
@@ -237,5 +241,6 @@ WEIGH = Declared(
         "weighbridge weigh --explain --in published -- ./my-benchmark",
         "weighbridge weigh --cluster -- sysbench cpu --time=0 --events=20000 run",
     ),
+    documents=("report", "files"),
     cls=ProgramLast,
 )

@@ -2,4 +2,8 @@
 
 from weighbridge.cli.feature import Feature
 
-FEATURE = Feature(commands={"calibrate": "weighbridge.features.calibration.options:CALIBRATE"}, after="userland")
+FEATURE = Feature(
+    commands={"calibrate": "weighbridge.features.calibration.options:CALIBRATE"},
+    after="userland",
+    documents={"calibrate": "weighbridge.features.calibration.analysis:CalibrationDocument"},
+)

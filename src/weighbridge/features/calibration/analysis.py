@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Literal, cast
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.statistics import smallest_visible_cost
@@ -28,6 +31,30 @@ class Reading:
     def inside(self) -> bool:
         """Whether the true cost lies in the interval that was read."""
         return self.low <= self.true <= self.high
+
+
+class ReadingRow(TypedDict):
+    """An injected cost and its measurement; costs are fractions of the metric."""
+
+    what: str
+    weight: str
+    true: float
+    read: float
+    low: float
+    high: float
+    blocks: int
+    inside: bool
+
+
+@with_config(ConfigDict(extra="forbid"))
+class CalibrationDocument(TypedDict):
+    """The document of ``weighbridge calibrate --json``; ``inside`` counts the true costs inside their intervals."""
+
+    version: Literal[1]
+    readings: list[ReadingRow]
+    smallest_visible: dict[str, dict[str, float]]
+    inside: int
+    made: str
 
 
 def calibration_readings(store: RunStore) -> list[Reading]:
@@ -68,19 +95,20 @@ def smallest_visible(readings: Sequence[Reading], spent_s: float, weights: int) 
     return {span: smallest_visible_cost(width, each_s, span) for span in SPANS_S}
 
 
-def summary(stores: Sequence[RunStore]) -> dict[str, Any]:
-    """The document of a calibration: every reading, how many were inside, the smallest detectable cost per span."""
-    document: dict[str, Any] = {"readings": [], "smallest_visible": {}}
+def summary(stores: Sequence[RunStore], made: str) -> CalibrationDocument:
+    """Return the document of a calibration, ``made`` at this time."""
+    rows: list[ReadingRow] = []
+    smallest: dict[str, dict[str, float]] = {}
     for store in stores:
         readings = calibration_readings(store)
-        trials = store.trials()
-        spent = sum(trial.duration_s for trial in trials)
+        spent = sum(trial.duration_s for trial in store.trials())
         visible = smallest_visible(readings, spent, len(readings))
-        for reading in readings:
-            row = {"what": reading.what, "weight": reading.weight, "true": reading.true, "read": reading.read}
-            row |= {"low": reading.low, "high": reading.high, "blocks": reading.blocks, "inside": reading.inside}
-            document["readings"].append(row)
+        rows += [
+            {"what": each.what, "weight": each.weight, "true": each.true, "read": each.read, "low": each.low,
+             "high": each.high, "blocks": each.blocks, "inside": each.inside}
+            for each in readings
+        ]  # fmt: skip
         if readings:
-            document["smallest_visible"][readings[0].what] = {f"{span:.0f} s": cost for span, cost in visible.items()}
-    document["inside"] = sum(row["inside"] for row in document["readings"])
-    return document
+            smallest[readings[0].what] = {f"{span:.0f} s": cost for span, cost in visible.items()}
+    inside = sum(row["inside"] for row in rows)
+    return {"version": 1, "readings": rows, "smallest_visible": smallest, "inside": inside, "made": made}

@@ -4,14 +4,13 @@ import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.cli.runs import continuable
-from weighbridge.features.calibration.analysis import summary
+from weighbridge.features.calibration.analysis import CalibrationDocument, summary
 from weighbridge.features.calibration.options import CalibrateOptions
 from weighbridge.runner import known_noise, living
 from weighbridge.runner import run as running
@@ -35,11 +34,11 @@ def calibrate(options: CalibrateOptions) -> None:
     with interruptible(), continuable(directory / STUDIES[0], *again):
         for name, study in studies.items():
             err().print(f"{name}: results go to {directory / name}", markup=False)
-            with show() as progress:
+            with show(directory / name) as progress:
                 running.run_study(study, directory / name, progress, lambda store: None)
     with ExitStack() as stack:
-        calibration = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
-    calibration["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        stores = [stack.enter_context(RunStore(directory / name)) for name in STUDIES]
+        calibration = summary(stores, made=time.strftime(known_noise.MADE))
     (directory / "calibration.json").write_text(json.dumps(calibration, indent=1))
     known_noise.keep_calibration(calibration)
     if options.as_json:
@@ -49,7 +48,7 @@ def calibrate(options: CalibrateOptions) -> None:
         out().print(f"saved for later reports and in {directory / 'calibration.json'}", markup=False)
 
 
-def _print(calibration: dict[str, Any]) -> None:
+def _print(calibration: CalibrationDocument) -> None:
     table = Table("what", "true cost", "measured", "95% interval", "rounds", "inside", box=None, pad_edge=False)
     for row in calibration["readings"]:
         interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}]%"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.cli.declared import Declared, option
-from weighbridge.cli.options import allow_concurrent_flag, json_flag
+from weighbridge.cli.options import allow_concurrent_flag, json_flag, progress_option
+from weighbridge.model.choices import ProgressFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class CalibrateOptions:
     directory: Path | None = option("--out DIR", "Folder for the runs and calibration.json.")
     allow_concurrent: bool = allow_concurrent_flag()
     as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
 
 
 CALIBRATE = Declared(
@@ -27,4 +29,5 @@ CALIBRATE = Declared(
         "weighbridge calibrate",
         "weighbridge calibrate --out calibration/today --json",
     ),
+    documents=("calibrate",),
 )

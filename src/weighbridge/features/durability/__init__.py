@@ -2,4 +2,8 @@
 
 from weighbridge.cli.feature import Feature
 
-FEATURE = Feature(commands={"durability": "weighbridge.features.durability.options:DURABILITY"}, after="calibrate")
+FEATURE = Feature(
+    commands={"durability": "weighbridge.features.durability.options:DURABILITY"},
+    after="calibrate",
+    documents={"durability": "weighbridge.features.durability.command:DurabilityDocument"},
+)

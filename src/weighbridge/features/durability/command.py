@@ -1,10 +1,12 @@
 """`weighbridge durability`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from rich.table import Table
 
+from weighbridge.analysis.run_result import PowerCutResult
 from weighbridge.cli import approval
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
@@ -14,6 +16,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.features.durability import runner as checking
 from weighbridge.features.durability.options import DurabilityOptions
 from weighbridge.features.durability.runner import CheckedPowerCuts
+from weighbridge.model.document import Documented
 from weighbridge.model.power_cut import SCOPE, PowerCut, power_cut_facts
 from weighbridge.model.study import Study
 from weighbridge.report.export.json import power_cut_result
@@ -40,7 +43,7 @@ def durability(options: DurabilityOptions) -> None:
         approval.confirm_named(origin, external_resources(loaded), yes=options.yes)
     elif directory is not None:
         approval.confirm_continued(directory, yes=options.yes)
-    with interruptible(), show() as progress:
+    with interruptible(), show(directory) as progress:
 
         def keep(cut: PowerCut) -> None:
             err().print(f"{cut.environment}, {how_kept(cut)}: {power_cut_verdict(cut)}", markup=False)
@@ -75,13 +78,27 @@ def _study(
     return of_run, origin
 
 
-def document_of(result: CheckedPowerCuts) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class UncheckedEnvironment(Documented):
+    """An environment that was not checked, and the reason."""
+
+    environment: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DurabilityDocument(Documented):
+    """The document of ``weighbridge durability --json``."""
+
+    version: Literal[1] = 1
+    checked: tuple[PowerCutResult, ...]
+    unchecked: tuple[UncheckedEnvironment, ...]
+
+
+def document_of(result: CheckedPowerCuts) -> DurabilityDocument:
     """Return the document of ``--json``."""
-    return {
-        "version": 1,
-        "checked": [vars(power_cut_result(each)) for each in result.checked],
-        "unchecked": [{"environment": each.environment, "why": each.why} for each in result.unchecked],
-    }
+    unchecked = (UncheckedEnvironment(environment=each.environment, why=each.why) for each in result.unchecked)
+    return DurabilityDocument(checked=tuple(map(power_cut_result, result.checked)), unchecked=tuple(unchecked))
 
 
 def _print(result: CheckedPowerCuts) -> None:

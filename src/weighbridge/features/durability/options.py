@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.cli.declared import Declared, argument, option
-from weighbridge.cli.options import complete_study, json_flag, profile_option, yes_flag
-from weighbridge.model.choices import Promise
+from weighbridge.cli.options import complete_study, json_flag, profile_option, progress_option, yes_flag
+from weighbridge.model.choices import ProgressFormat, Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class DurabilityOptions:
         "--seconds NUMBER", "Seconds of writing before the power cut.", default=3.0, min=0.5, max=600.0
     )
     as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
     yes: bool = yes_flag()
 
 
@@ -44,4 +45,5 @@ DURABILITY = Declared(
         "weighbridge durability my.yaml --promise fsync --json",
         "weighbridge durability --out runs/THAT-RUN",
     ),
+    documents=("durability",),
 )

@@ -4,6 +4,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.cli import approval
+from weighbridge.cli.files import report_study
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, write_new
 from weighbridge.cli.run import measured, new_directory
@@ -50,7 +51,7 @@ def explain(options: ExplainOptions) -> None:
         study = loader.with_blocks(study, options.rounds)
     if options.save is not None:
         write_new(options.save, study.text)
-        out().print(f"{options.save} written. Next: weighbridge plan {options.save}", markup=False, soft_wrap=True)
+        report_study(options.save)
         return
     directory = options.directory or new_directory(study)
     origin = Origin(OriginKind.RUN, str(options.run))

@@ -8,13 +8,16 @@ from weighbridge.cli.help import OUTPUT, WHAT
 from weighbridge.cli.options import (
     allow_concurrent_flag,
     env_option,
+    json_flag,
     placebo_flag,
+    progress_option,
     quick_test_flag,
     rounds_option,
     timing_flag,
     trace_option,
     yes_flag,
 )
+from weighbridge.model.choices import ProgressFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class ExplainOptions:
     allow_concurrent: bool = allow_concurrent_flag()
     quick_test: bool = quick_test_flag()
     timing: bool = timing_flag()
+    as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
 
 
 EXPLAIN = Declared(
@@ -57,4 +62,5 @@ EXPLAIN = Declared(
         "weighbridge explain RUN --placebo",
         "weighbridge explain RUN --env API_TOKEN",
     ),
+    documents=("report", "files"),
 )

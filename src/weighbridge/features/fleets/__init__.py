@@ -7,5 +7,6 @@ FEATURE = Feature(
     documents={
         "fleet": "weighbridge.features.fleets.json_document:FleetDocument",
         "fleet-status": "weighbridge.features.fleets.run_commands:FleetStatusDocument",
+        "fleet-plan": "weighbridge.features.fleets.plan_document:FleetPlanDocument",
     },
 )

@@ -82,12 +82,14 @@ class FleetPlanOptions:
 
     fleet: FleetOptions
     yes: bool = flag("--yes -y", "Also contact the machines, and check whether they can run the study.")
+    as_json: bool = json_flag()
 
 
 PLAN = Declared(
     _RUNS + ":plan",
     FleetPlanOptions,
     ("weighbridge fleet plan first-look --on hosts.txt",),
+    documents=("fleet-plan",),
     cls=ProviderCommand,
 )
 
@@ -105,6 +107,7 @@ class SubmitOptions:
     env: list[str] = env_option()
     yes: bool = yes_flag()
     allow_concurrent: bool = allow_concurrent_flag()
+    as_json: bool = json_flag()
 
 
 SUBMIT = Declared(
@@ -114,6 +117,7 @@ SUBMIT = Declared(
         "weighbridge fleet submit first-look --on hosts.txt --out fleet/",
         "weighbridge fleet submit my.yaml --on hosts.txt --nodes 8 --partners 3 --yes",
     ),
+    documents=("fleet-status",),
     cls=ProviderCommand,
 )
 
@@ -129,7 +133,7 @@ class StatusOptions:
     as_json: bool = json_flag()
 
 
-STATUS = Declared(_RUNS + ":status", StatusOptions, ("weighbridge fleet status fleet/",))
+STATUS = Declared(_RUNS + ":status", StatusOptions, ("weighbridge fleet status fleet/",), documents=("fleet-status",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,14 @@ class ContinueOptions:
     driver_ended: bool = flag(
         "--driver-ended", "Continue although Weighbridge cannot verify that the old driver has stopped."
     )
+    as_json: bool = json_flag()
 
 
 CONTINUE = Declared(
     _RUNS + ":continue_",
     ContinueOptions,
     ("weighbridge fleet continue fleet/ --yes", "weighbridge fleet continue fleet/ --env API_TOKEN"),
+    documents=("fleet-status",),
 )
 
 
@@ -160,9 +166,10 @@ class CancelOptions:
     """End a fleet. Its runs clean up and keep every finished trial for 'fleet continue'."""
 
     directory: Path = _folder()
+    as_json: bool = json_flag()
 
 
-CANCEL = Declared(_RUNS + ":cancel", CancelOptions, ("weighbridge fleet cancel fleet/",))
+CANCEL = Declared(_RUNS + ":cancel", CancelOptions, ("weighbridge fleet cancel fleet/",), documents=("fleet-status",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +211,7 @@ REPORT = Declared(
         "weighbridge fleet report this-month/ --against last-month/",
         "weighbridge fleet report fleet/ --margin 5% --json",
     ),
+    documents=("fleet",),
 )
 FLEET = App(
     "fleet",

@@ -35,6 +35,7 @@ from weighbridge.features.fleets.options import (
     StatusOptions,
     SubmitOptions,
 )
+from weighbridge.features.fleets.plan_document import FleetPlanDocument
 from weighbridge.features.fleets.provider_options import given_options
 from weighbridge.features.fleets.providers import Provided, host_options, provided_by, provider_of
 from weighbridge.features.fleets.rounds import Round
@@ -206,8 +207,33 @@ def plan(options: FleetPlanOptions) -> None:
         out().print(f"ready: {', '.join(prepared.machines)}", markup=False, soft_wrap=True)
     for reason in reasons:
         out().print(f"weighbridge fleet submit will refuse: {reason}", markup=False, soft_wrap=True)
+    if options.as_json:
+        print_json(_plan_document(prepared, reasons, contacted=agreed))
     if reasons:
         raise typer.Exit((StudyError if few else Unavailable).exit_code)
+
+
+def _plan_document(prepared: _Prepared, refusals: list[str], *, contacted: bool) -> FleetPlanDocument:
+    """Return the document of ``fleet plan --json``."""
+    study, (provider, options), (least, most) = prepared.unit_study, prepared.provided, prepared.seconds
+    unverified = provider.unverified(options)
+    return {
+        "version": 1,
+        "study": study.file.study,
+        "question": study.file.question,
+        "on": options.description,
+        "machines": None if prepared.fleet.machines is None else [*prepared.fleet.machines],
+        "pairs": prepared.fleet.pairs,
+        "waves": [[unit.name for unit in units] for units in prepared.waves],
+        "seconds": {"from": round(least), "to": round(most)},
+        "repeats_outliers": prepared.fleet.again,
+        "contacted": contacted,
+        "refusals": refusals,
+        "notes": [
+            *provider.notes(options),
+            *([f"--on {provider.kind} is {UNVERIFIED}: {unverified}"] if unverified else []),
+        ],
+    }
 
 
 def _print_plan(prepared: _Prepared) -> None:
@@ -254,6 +280,7 @@ def submit(options: SubmitOptions) -> None:
         raise Unavailable("; ".join(reasons))
     folder.create(prepared.fleet)
     _start(folder, prepared.fleet, prepared.provided, prepared.seconds, refused=folder.discard)
+    _print_document(folder, as_json=options.as_json)
 
 
 def _with_secrets(prepared: _Prepared) -> _Prepared:
@@ -391,6 +418,12 @@ def fleet_status(folder: FleetFolder) -> FleetStatusDocument:
     }  # fmt: skip
 
 
+def _print_document(folder: FleetFolder, *, as_json: bool) -> None:
+    """Print the state of a fleet after a command has changed it, if the user asked for JSON."""
+    if as_json:
+        print_json(fleet_status(folder))
+
+
 def _print_status(status: FleetStatusDocument) -> None:
     runs, folder = status["runs"], status["folder"]
     counts = {state: sum(each["state"] == state for each in runs) for state in ("finished", "running", "stopped")}
@@ -439,6 +472,7 @@ def continue_(options: ContinueOptions) -> None:
     statuses = _statuses(folder, known, driver)
     if statuses and all(each.state == "finished" for each in statuses):
         out().print(f"nothing is missing: {plural(len(statuses), 'run')} finished")
+        _print_document(folder, as_json=options.as_json)
         return
     others = {each.unit.name: folder.begun_by(each.unit) for each in statuses if each.state != "finished"}
     if older := [name for name, began in others.items() if began not in ("", own_version())]:
@@ -452,6 +486,7 @@ def continue_(options: ContinueOptions) -> None:
     prepared = replace(prepared, count=provider.count(of_provider))  # a kubeconfig in the folder can start programs
     _note_missing_machines(prepared)
     _start(folder, known, provided, prepared.seconds)
+    _print_document(folder, as_json=options.as_json)
 
 
 def _note_missing_machines(prepared: _Prepared) -> None:
@@ -475,6 +510,7 @@ def cancel(options: CancelOptions) -> None:
     driver = _driver(known, provided)
     if driver.state == "ended" or not known.jobs:
         out().print("nothing to cancel: the driver has ended")
+        _print_document(folder, as_json=options.as_json)
         return
     if driver.state == "unknown":
         raise Unavailable(f"Weighbridge cannot reach the fleet's driver from here: {driver.detail}")
@@ -485,6 +521,7 @@ def cancel(options: CancelOptions) -> None:
     word = "ended" if state == "ended" else "is ending, and its runs are cleaning up"
     out().print(f"{driver.detail or 'the driver'} {word}; finished trials are kept", markup=False, soft_wrap=True)
     out().print(f"weighbridge fleet continue {folder.path}", markup=False, soft_wrap=True)
+    _print_document(folder, as_json=options.as_json)
 
 
 def drive(options: DriveOptions) -> None:

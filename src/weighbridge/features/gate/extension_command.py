@@ -42,7 +42,7 @@ def extend_run(
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
         living.require_alone(allow_concurrent=allow_concurrent)
-        with interruptible(), show() as progress, continuable(run, *without_values(sys.argv[1:])):
+        with interruptible(), show(run) as progress, continuable(run, *without_values(sys.argv[1:])):
             running.run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:
         pass  # the gate reports each comparison as far as it was measured

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from weighbridge.cli.declared import later
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
+from weighbridge.cli.variables import without_values
 from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, Untrusted, WeighbridgeError
 from weighbridge.features.gate.gate_export import (
     bmf,
@@ -155,7 +157,8 @@ def _write(outputs: GateOutputs, judged: JudgedRun, store: RunStore) -> list[str
 
 def _print(outputs: GateOutputs, judged: JudgedRun, store: RunStore) -> None:
     if outputs.as_json:
-        print_json(gate_json(judged.gate, judged.analysis, judged.against))
+        command = ("weighbridge", *without_values(sys.argv[1:]))
+        print_json(gate_json(judged.gate, judged.analysis, judged.against, command))
     elif outputs.annotations is Annotations.GITLAB:
         print(gitlab_code_quality(judged.rows, _path_in_project(store.directory)), end="", flush=True)
     else:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 from xml.etree import ElementTree as ET
@@ -16,11 +16,13 @@ from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.run_result import InEnvironment, Number, Penalty, document_json, finite
 from weighbridge.features.gate.gate_analysis import Gate, GateAnswer, visible_excess
-from weighbridge.features.gate.gate_text import OUTCOMES, GateRow
+from weighbridge.features.gate.gate_text import EXTENSION_S, OUTCOMES, GateRow, gate_answer, next_sentence
 from weighbridge.features.gate.gate_text import RequirementOutcome as GateOutcome
+from weighbridge.model.document import SuggestedStep
 from weighbridge.report.document import Column, Document, Table, say
 from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
 from weighbridge.report.export.limits import finding_figures
+from weighbridge.report.export.next_steps import reason_of
 from weighbridge.report.render_markdown import markdown
 
 VERSION: Final = 1
@@ -85,10 +87,16 @@ class GateDocument:
     looks: int
     share: float
     earlier_looks: tuple[GateLookRow, ...]
+    next_steps: tuple[SuggestedStep, ...]
 
 
-def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> dict[str, Any]:
-    """Return the document of ``gate --json``, as docs/reference/json.md has it; ``against``: the earlier run."""
+def gate_json(
+    gate: Gate, analysis: Analysis, against: Analysis | None = None, command: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the document of ``gate --json``, as docs/reference/json.md has it.
+
+    ``against`` is the earlier run, ``command`` the words of the present command.
+    """
     return document_json(GateDocument(
         version=VERSION,
         study=analysis.study,
@@ -102,7 +110,16 @@ def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -
         looks=gate.looks,
         share=gate.share,
         earlier_looks=tuple(GateLookRow(each.blocks, each.share) for each in gate.earlier),
+        next_steps=tuple(_next_steps(gate, command)),
     ))  # fmt: skip
+
+
+def _next_steps(gate: Gate, command: Sequence[str]) -> Iterator[SuggestedStep]:
+    if gate.answer == "untrusted":
+        yield SuggestedStep(code="control-failed", reason=gate_answer(gate))
+    if sentence := next_sentence(gate):
+        words = (*command, "--extend", f"{EXTENSION_S / 60:g}min")
+        yield SuggestedStep(code="undecided", reason=reason_of(sentence), command=words, seconds=EXTENSION_S)
 
 
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:

@@ -15,6 +15,8 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 RequirementOutcome = Literal["passed", "failed", "undecided"]
 OUTCOMES: dict[str, RequirementOutcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
 """Outcomes of requirements in the words of a gate."""
+EXTENSION_S = 600.0
+"""The time for more rounds that an undecided gate suggests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def intervals_sentence(gate: Gate) -> str:
 
 def next_sentence(gate: Gate) -> str:
     """Return the command that would decide an undecided gate; empty if more rounds would not, or it is decided."""
-    return "Next: repeat the command with --extend 10min to run more rounds." if gate.open else ""
+    return f"Next: repeat the command with --extend {EXTENSION_S / 60:g}min to run more rounds." if gate.open else ""
 
 
 def gate_answer(gate: Gate) -> str:

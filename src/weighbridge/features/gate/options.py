@@ -6,7 +6,8 @@ from pathlib import Path
 
 from weighbridge.cli.declared import Declared, argument, flag, option
 from weighbridge.cli.help import DURATION, LIMITS, MEASURE, OUTPUT
-from weighbridge.cli.options import allow_concurrent_flag, env_option_to_extend, json_flag
+from weighbridge.cli.options import allow_concurrent_flag, env_option_to_extend, json_flag, progress_option
+from weighbridge.model.choices import ProgressFormat
 
 
 class Annotations(StrEnum):
@@ -52,6 +53,7 @@ COMPARE = Declared(
         "weighbridge compare runs/before runs/after --changed sysctl:vm.swappiness",
         "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
     ),
+    documents=("compare",),
 )
 
 
@@ -75,6 +77,7 @@ HISTORY = Declared(
         "weighbridge history runs --html history.html",
         "weighbridge history runs --json",
     ),
+    documents=("history",),
 )
 
 
@@ -121,6 +124,7 @@ class GateOptions:
     yes: bool = flag("--yes -y", "Run more rounds without asking.", DURATION)
     env: list[str] = env_option_to_extend()
     allow_concurrent: bool = allow_concurrent_flag()
+    progress: ProgressFormat = progress_option()
     outputs: GateOutputs
 
 
@@ -134,4 +138,5 @@ GATE = Declared(
         "weighbridge gate RUN --against OLD-RUN --margin 3%",
         "weighbridge gate RUN --budget '*.throughput<=35%' --junit gate.xml --markdown gate.md --annotations github",
     ),
+    documents=("gate",),
 )

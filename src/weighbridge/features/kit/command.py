@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weighbridge.cli import approval
-from weighbridge.cli.output import out
+from weighbridge.cli.files import report_files
 from weighbridge.errors import WeighbridgeError
 from weighbridge.features.kit.kit import KitFile
 from weighbridge.features.kit.kit import kit as files_of
@@ -24,7 +24,7 @@ def kit(options: KitOptions) -> None:
     name = loaded.file.study
     target = options.folder or Path(f"kit-{name}")
     write(files_of(loaded, parameters_of(name)), target)
-    out().print(f"{target} written. {target / 'README.md'} explains how to run it", markup=False, soft_wrap=True)
+    report_files([target], f"{target} written. {target / 'README.md'} explains how to run it")
 
 
 def write(files: Mapping[str, KitFile], folder: Path) -> None:

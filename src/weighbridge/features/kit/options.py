@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.cli.declared import Declared, argument, flag, option
-from weighbridge.cli.options import complete_study
+from weighbridge.cli.options import complete_study, json_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class KitOptions:
         "A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
     )
     yes: bool = flag("--yes -y", "Read the files that the study names without asking.")
+    as_json: bool = json_flag()
 
 
 KIT = Declared(
@@ -32,4 +33,5 @@ KIT = Declared(
         "weighbridge kit docker-networks --profile standard",
         "weighbridge kit my.yaml --yes",
     ),
+    documents=("files",),
 )

@@ -69,7 +69,7 @@ def _run(options: ReplicateOptions, watches: Sequence[Watch], timing: Timing) ->
         needs_yes = approval.confirm_continued(directory, yes=yes)
     with (
         interruptible(),
-        show() as progress,
+        show(directory) as progress,
         watched(watches, progress, loaded, directory) as listeners,
         continuable(
             directory,

@@ -11,11 +11,13 @@ from weighbridge.cli.options import (
     complete_study,
     json_flag,
     profile_option,
+    progress_option,
     quick_test_flag,
     timing_flag,
     watching_options,
     yes_flag,
 )
+from weighbridge.model.choices import ProgressFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ReplicateOptions:
     quick_test: bool = quick_test_flag()
     timing: bool = timing_flag()
     as_json: bool = json_flag()
+    progress: ProgressFormat = progress_option()
 
 
 REPLICATE = Declared(
@@ -50,4 +53,5 @@ REPLICATE = Declared(
         "weighbridge replicate --out RUN",
         "weighbridge replicate --report RUN",
     ),
+    documents=("replicate",),
 )

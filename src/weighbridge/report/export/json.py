@@ -52,23 +52,34 @@ from weighbridge.analysis.run_result import (
 )
 from weighbridge.model.address import ArmId, HasMetricId
 from weighbridge.model.power_cut import PowerCut
+from weighbridge.report.export.next_steps import next_steps
 from weighbridge.report.export.provenance import provenance, utc
+from weighbridge.report.text.answer import answer
+from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.explanation import explanation_sentence
+from weighbridge.report.text.formatting import SPACE
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
+from weighbridge.report.text.trust import checked_sentence
 from weighbridge.statistics import Cost, looks_share
 from weighbridge.store.run import RunStore
 
 
 def report_json(
-    store: RunStore, analysis: Analysis | None = None, limits: Iterable[LimitAnswer] = ()
+    store: RunStore,
+    analysis: Analysis | None = None,
+    limits: Iterable[LimitAnswer] = (),
+    *,
+    yes: bool = False,
 ) -> dict[str, Any]:
-    """Return the document of ``report --json``, as docs/reference/json.md describes it."""
-    return document_json(run_result(store, analysis or analyse(store), limits))
+    """Return the document of ``report --json`` (docs/reference/json.md); ``yes`` as in `next_steps`."""
+    return document_json(run_result(store, analysis or analyse(store), limits, yes=yes))
 
 
-def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer] = ()) -> RunResult:
-    """Return the result of a run; ``limits`` are the outcomes of ``--fail-if``."""
+def run_result(
+    store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer] = (), *, yes: bool = False
+) -> RunResult:
+    """Return the result of a run; ``limits`` are the outcomes of ``--fail-if``. ``yes`` as in `next_steps`."""
     trust, remarks, sessions = analysis.trust, RemarkTable(), analysis.sessions
     costs = tuple(
         MeasuredCost(**vars(arm_cost(analysis, report, row)), **_basis(row, remarks))
@@ -81,10 +92,18 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
     explained = tuple(_explanation(analysis, each) for each in analysis.explanations)
     judged = [*costs, *steps, *(part for each in explained for part in _parts(each))]
     tested = Counter(each.family for each in judged if each.adjusted_p is not None)
+    with use_display_names(names_of(analysis)):
+        sentence, control_sentence = (
+            text.replace(SPACE, " ") for text in (answer(analysis), checked_sentence(analysis))
+        )
+        steps_ahead = tuple(next_steps(store, analysis, yes=yes))
     return RunResult(
         version=VERSION,
         study=analysis.study,
         run=analysis.run_id,
+        directory=str(store.directory),
+        answer=sentence,
+        control_sentence=control_sentence,
         question=analysis.question,
         baseline=analysis.baseline,
         control=analysis.aa_arm,
@@ -138,6 +157,7 @@ def run_result(store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer
         programs=_programs(store, analysis),
         power_cuts=tuple(map(power_cut_result, analysis.power_cuts)),
         limits=tuple(limits),
+        next_steps=steps_ahead,
     )
 
 
