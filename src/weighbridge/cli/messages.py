@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping
 from typing import NoReturn
 
 from weighbridge.model.text import printable
@@ -29,6 +30,15 @@ def fail(message: str, code: int) -> NoReturn:
             between_words(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else text, file=sys.stderr
         )
     sys.exit(code)
+
+
+def one_format(formats: Mapping[str, bool]) -> str | None:
+    """Return the name of the chosen format, or None. Exit with a message if there are several."""
+    chosen = [name for name, is_chosen in formats.items() if is_chosen]
+    if len(chosen) > 1:
+        named = " and ".join(f"--{each}" for each in chosen)
+        fail(f"{named} both use standard output: choose one", WRONG_COMMAND_LINE)
+    return chosen[0] if chosen else None
 
 
 def reader_gone() -> NoReturn:
