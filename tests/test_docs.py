@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 import pytest
 import typer.main
 from markdown_it import MarkdownIt
+from ruamel.yaml import YAML
 
 from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
@@ -408,6 +409,15 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
     assert group == workloads.__name__
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
+
+
+def test_the_citation_is_of_this_version():
+    """As the Citation File Format 1.2.0 wants it: these keys must be there, and authors have names."""
+    citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert citation["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert all(author["name"] for author in citation["authors"])
 
 
 def test_the_example_for_reframe_reads_a_report(kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):

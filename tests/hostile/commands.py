@@ -17,6 +17,9 @@ OF_RUNS: dict[str, str] = {
     "report-markdown": "report {run} --markdown",
     "report-latex": "report {run} --latex",
     "report-svg": "report {run} --svg",
+    "report-methods": "report {run} --methods",
+    "report-methods-latex": "report {run} --methods --latex",
+    "report-bib": "report {run} --bib",
     "report-html": "report {run} --html {new}.html",
     "report-fail-if": "report {run} --fail-if netns.own.time>35%",
     "compare": "compare {run} {other}",
@@ -47,12 +50,16 @@ OF_RUNS: dict[str, str] = {
     "run-explain": "run {study} --explain --out {run} --yes",
     "replicate-report": "replicate --report {run}",
     "replicate-report-json": "replicate --report {run} --json",
+    "replicate-claims": "replicate --report {run} --claims",
+    "replicate-latex": "replicate --report {run} --latex",
+    "replicate-csv": "replicate --report {run} --csv",
     "replicate-continue": "replicate --out {run} --yes",
     "durability": "durability --out {run} --yes --seconds 1",
     "weigh-out": "weigh --out {run} --rehearsal --blocks 2 -- true",
     "clean": "clean --run {run}",
     "clean-check": "clean --run {run} --check --json",
     "kit-out": "kit {study} --out {run}",
+    "kit-run": "kit --run {run} --out {new}",
     "fleet-report-run": "fleet report {above}",
 }
 """What is tried of a run directory, by name."""
@@ -64,7 +71,17 @@ OF_KEPT_RUNS = {
     if line.startswith(("report", "compare", "gate", "history", "export")) and "--extend" not in line
 } | {
     name: OF_RUNS[name]
-    for name in ("explain-save", "replicate-report", "replicate-report-json", "clean", "fleet-report-run")
+    for name in (
+        "explain-save",
+        "replicate-report",
+        "replicate-report-json",
+        "replicate-claims",
+        "replicate-latex",
+        "replicate-csv",
+        "kit-run",
+        "clean",
+        "fleet-report-run",
+    )
 }
 """What is tried of runs that need programs which take minutes to build: nothing that continues them."""
 

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -93,6 +93,15 @@ def fail(
             width = shutil.get_terminal_size().columns
             print(between_words(text, width) if sys.stderr.isatty() else text, file=sys.stderr)
     sys.exit(code)
+
+
+def one_format(formats: Mapping[str, bool]) -> str | None:
+    """Return the name of the chosen format, or None. Exit with a message if there are several."""
+    chosen = [name for name, is_chosen in formats.items() if is_chosen]
+    if len(chosen) > 1:
+        named = " and ".join(f"--{each}" for each in chosen)
+        fail(f"{named} both use standard output: choose one", WRONG_COMMAND_LINE)
+    return chosen[0] if chosen else None
 
 
 def reader_gone() -> NoReturn:

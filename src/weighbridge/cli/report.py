@@ -1,6 +1,6 @@
 """`weighbridge report`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
@@ -11,7 +11,7 @@ from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import features
 from weighbridge.cli.limits import checked
-from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.messages import fail, one_format
 from weighbridge.cli.output import out, print_json
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, WeighbridgeError
@@ -27,6 +27,8 @@ limits_json = later("weighbridge.report.export.limits:limits_json")
 run_markdown = later("weighbridge.report.documents:run_markdown")
 run_latex = later("weighbridge.report.documents:run_latex")
 run_svg = later("weighbridge.report.documents:run_svg")
+run_methods = later("weighbridge.report.documents:run_methods")
+run_bib = later("weighbridge.report.bib:run_bib")
 write_html = later("weighbridge.report.html:write_html")
 print_report = later("weighbridge.report.terminal:print_report")
 print_document = later("weighbridge.report.render_terminal:print_document")
@@ -35,9 +37,10 @@ limit_sentence = later("weighbridge.report.text.limits:limit_sentence")
 
 def report(options: ReportOptions) -> None:
     """Print a run in the chosen format, and judge the limits."""
-    other_format = _one_of(
-        {"json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg}
-    )
+    other_format = one_format({
+        "json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex and not options.methods,
+        "svg": options.as_svg, "methods": options.methods, "bib": options.bib,
+    })  # fmt: skip
     limits = checked(lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX)
     run = run_directory(options.run)
     with RunStore(run) as store:
@@ -49,8 +52,7 @@ def report(options: ReportOptions) -> None:
             _answer(findings, analysis)
             return
         if other_format is not None:
-            write = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}[other_format]
-            print(write(analysis), end="", flush=True)
+            print(_printed(other_format, store, analysis, as_latex=options.as_latex), end="", flush=True)
             _answer(findings, analysis)
             return
         _show(store, analysis, run, options.page, shown, everything=options.everything)
@@ -60,13 +62,16 @@ def report(options: ReportOptions) -> None:
     _answer(findings, analysis)
 
 
-def _one_of(formats: Mapping[str, bool]) -> str | None:
-    """Return the chosen format, or None. Exit with a message if there are several."""
-    chosen = [name for name, is_chosen in formats.items() if is_chosen]
-    if len(chosen) > 1:
-        named = " and ".join(f"--{each}" for each in chosen)
-        fail(f"{named} both use standard output: choose one", WRONG_COMMAND_LINE)
-    return chosen[0] if chosen else None
+def _printed(form: str, store: RunStore, analysis: Analysis, *, as_latex: bool) -> str:
+    """Return a run in one of the formats that are text."""
+    text: str
+    if form == "methods":
+        text = run_methods(store, analysis, as_latex=as_latex)
+    elif form == "bib":
+        text = run_bib(store, analysis)
+    else:
+        text = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}[form](analysis)
+    return text
 
 
 def _show(

@@ -1,34 +1,29 @@
-"""A run for other documents: the costs of its primary metrics as Markdown, as a LaTeX table and as an SVG chart."""
+"""A run for other documents: its costs as Markdown, LaTeX and SVG, and its methods as a paragraph."""
 
-import re
+import textwrap
 from collections.abc import Iterator
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.text import one_line, printable
 from weighbridge.report.charts.costs import overview
 from weighbridge.report.charts.svg import static_svg
+from weighbridge.report.latex import booktabs, latex
 from weighbridge.report.markdown import escaped, markdown_table
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import left_out_lines
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.formatting import SPACE, level, quantity
+from weighbridge.report.text.formatting import level, quantity
+from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import judged_cost_text, reasoned_verdict
+from weighbridge.store.run import RunStore
 
 SVG_PX = 720
 """Width of the chart: a page of paper at 110 pixels an inch."""
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "-": "-{}", SPACE: "~", "±": r"$\pm$", "×": r"$\times$",
-    "→": r"$\to$", "∞": r"$\infty$", "µ": r"\textmu{}", "·": r"\textperiodcentered{}", "–": "--", "…": r"\dots{}",
-}  # fmt: skip
-_NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
-"""The sign of a number, and no hyphen."""
+PARAGRAPH = 80
+"""Characters in a line of a paragraph."""
 
 
 def run_markdown(analysis: Analysis) -> str:
@@ -52,17 +47,15 @@ def run_markdown(analysis: Analysis) -> str:
 def run_latex(analysis: Analysis) -> str:
     """Return the costs of the primary metrics as a booktabs table, with the answer as a comment above it."""
     with use_display_names(names_of(analysis)):
-        comments = [f"{analysis.study}: {analysis.question}", answer(analysis)]
-        rows = [r" & ".join(map(latex, row)) for row in (_heads(analysis), *_rows(analysis))]
-    body = [f"{row} \\\\" for row in rows]
-    return "\n".join(
-        [
-            *(f"% {one_line(each)}" for each in comments),
-            "% \\usepackage{booktabs,textcomp}",
-            r"\begin{tabular}{@{}llrrrl@{}}", r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule",
-            r"\end{tabular}", "",
-        ]
-    )  # fmt: skip
+        comments = f"{analysis.study}: {analysis.question}", answer(analysis)
+        return booktabs(_heads(analysis), "llrrrl", [("", [*_rows(analysis)])], comments)
+
+
+def run_methods(store: RunStore, analysis: Analysis, *, as_latex: bool = False) -> str:
+    """Return a paragraph for the methods section of a paper, in lines of `PARAGRAPH` characters."""
+    text = " ".join(methods_sentences(store, analysis))
+    text = latex(text) if as_latex else text
+    return f"{textwrap.fill(text, PARAGRAPH, break_long_words=False, break_on_hyphens=False)}\n"
 
 
 def run_svg(analysis: Analysis) -> str:
@@ -70,12 +63,6 @@ def run_svg(analysis: Analysis) -> str:
     with use_display_names(names_of(analysis)):
         chart = overview(analysis)
     return "" if chart is None else f"{static_svg(chart, SVG_PX)}\n"
-
-
-def latex(text: str) -> str:
-    """Return a text that LaTeX prints as it is, in one line."""
-    parts = _NEGATIVE.split(re.sub(r"[ \t\r\n]+", " ", printable(text)))
-    return "$-$".join("".join(_LATEX.get(letter, letter) for letter in part) for part in parts)
 
 
 def _heads(analysis: Analysis) -> tuple[str, ...]:

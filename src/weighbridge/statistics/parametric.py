@@ -38,6 +38,11 @@ class TTest:
     t: float | None
     p: float | None
 
+    def interval(self, confidence: float) -> Interval:
+        """Return the mean with Student's t interval."""
+        half = t_quantile(self.pairs - 1, confidence) * self.deviation / self.pairs**0.5
+        return Interval(self.mean, self.mean - half, self.mean + half)
+
 
 def t_test(differences: Sequence[float]) -> TTest | None:
     """Return the t-test of paired differences (Student, Biometrika 6, 1908); None below two."""

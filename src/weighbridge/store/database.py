@@ -130,7 +130,7 @@ def read_copy(folder: SafeFolder) -> sqlite3.Connection:
     Another process can write the run at the same time, also on another host. A process that writes the run itself
     should not call this: when it closes the copied file, SQLite loses its locks on it (fcntl(2), "record locks").
     """
-    files = _consistent_files(folder)
+    files = consistent_files(folder)
     connection = sqlite3.connect(":memory:", isolation_level=None)
     if files[WAL]:
         _recover(files, connection)
@@ -141,7 +141,7 @@ def read_copy(folder: SafeFolder) -> sqlite3.Connection:
     return connection
 
 
-def _consistent_files(folder: SafeFolder) -> Mapping[str, bytearray]:
+def consistent_files(folder: SafeFolder) -> Mapping[str, bytearray]:
     """Return the contents of the database and of its log, both of one state.
 
     SQLite changes the database only by copying pages of the log to it. A copy of the database and a later copy of the

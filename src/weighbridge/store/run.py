@@ -17,7 +17,16 @@ from weighbridge.model.secret import SecretName
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.secret_values import redacted, redacted_fact
-from weighbridge.store.database import DATABASE, SIDE_FILES, connect, read_copy, saving, transaction
+from weighbridge.store.database import (
+    DATABASE,
+    SIDE_FILES,
+    WAL,
+    connect,
+    consistent_files,
+    read_copy,
+    saving,
+    transaction,
+)
 from weighbridge.store.reader import SECRETS, SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
     Value,
@@ -206,6 +215,17 @@ class RunStore(RunReader):
         """Set one key of the run."""
         with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, value))
+
+    def file(self) -> bytes:
+        """Return the content of the run's file. Raises RunDirectoryError if a log next to it has later changes."""
+        with saving(self.directory):
+            files = consistent_files(self._folder)
+        if files[WAL]:
+            raise RunDirectoryError(
+                f"{self.directory} is still being written, or its process was killed: finish it first with "
+                f"'weighbridge run --out {self.directory}'"
+            )
+        return bytes(files[DATABASE])
 
     # -- facts -------------------------------------------------------------------------------------
 

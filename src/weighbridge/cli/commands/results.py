@@ -22,6 +22,10 @@ class ReportOptions:
     as_markdown: bool = flag("--markdown", "Print Markdown to standard output, and nothing else.", OUTPUT)
     as_latex: bool = flag("--latex", "Print the costs of the primary metrics as a LaTeX table.", OUTPUT)
     as_svg: bool = flag("--svg", "Print the costs of the primary metrics as an SVG chart.", OUTPUT)
+    methods: bool = flag(
+        "--methods", "Print a paragraph for the methods section of a paper. With --latex: for LaTeX.", OUTPUT
+    )
+    bib: bool = flag("--bib", "Print a BibTeX entry of the run, with the digest of its file.", OUTPUT)
     everything: bool = flag("--all", "Show everything: all tables, steps, curves, network paths and remarks.", _SHOWN)
     tables: list[str] = option(
         "--table COMPARISON",
@@ -48,6 +52,8 @@ REPORT = Declared(
         "weighbridge report RUN --json",
         'weighbridge report RUN --markdown >> "$GITHUB_STEP_SUMMARY"',
         "weighbridge report RUN --svg > costs.svg",
+        "weighbridge report RUN --methods --latex > methods.tex",
+        "weighbridge report RUN --bib >> runs.bib",
         "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
     ),
     documents=("report",),

@@ -1,4 +1,4 @@
-"""Writes a study as a folder of scripts and Compose files that a user can run without Weighbridge."""
+"""Writes a study as a folder to run by hand, without Weighbridge, or a run as a folder to repeat it."""
 
 from weighbridge.cli.feature import Feature
 

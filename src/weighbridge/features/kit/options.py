@@ -11,11 +11,18 @@ from weighbridge.cli.options import complete_study, json_flag
 class KitOptions:
     """Write a folder with everything to run a study by hand, without Weighbridge.
 
-    The folder has a Dockerfile, Compose files, scripts and a README.
+    The folder has a Dockerfile, Compose files, scripts and a README. With --run, it contains a finished run instead, and a
+    script that repeats the run with Weighbridge and compares both.
     """
 
-    study: str = argument("STUDY", "A bundled study or a study file.", autocompletion=complete_study)
-    folder: Path | None = option("--out FOLDER", "Output folder, empty or new. Default: kit-STUDY.")
+    study: str | None = argument(
+        "STUDY",
+        "A bundled study or a study file. Not needed with --run.",
+        default=None,
+        autocompletion=complete_study,
+    )
+    run: Path | None = option("--run RUN", "Pack this run, so that others can repeat it with one command.")
+    folder: Path | None = option("--out FOLDER", "Output folder, empty or new. Default: kit-STUDY, or kit-RUN.")
     profile: str | None = option(
         "--profile NAME",
         "A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
@@ -32,6 +39,7 @@ KIT = Declared(
         "weighbridge kit first-look --out by-hand/",
         "weighbridge kit docker-networks --profile standard",
         "weighbridge kit my.yaml --yes",
+        "weighbridge kit --run runs/first-look-20261121-090000 --out artifact/",
     ),
     documents=("files",),
 )

@@ -8,13 +8,14 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Analysis
 from weighbridge.cli import approval
 from weighbridge.cli.feature import Watch, watched, watches_of
-from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail, one_format
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory
 from weighbridge.cli.runs import continuable, run_directory
 from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.features.replication import PAGE
+from weighbridge.features.replication.claims import claims_csv, claims_document, claims_latex
 from weighbridge.features.replication.comparison import Offer, Replication, replication
 from weighbridge.features.replication.document import replication_json
 from weighbridge.features.replication.options import ReplicateOptions
@@ -25,6 +26,7 @@ from weighbridge.model.timing import Timing
 from weighbridge.report import html
 from weighbridge.report.document import Document
 from weighbridge.report.render_page import write_document
+from weighbridge.report.render_terminal import print_document
 from weighbridge.report.text.next_step import continuing
 from weighbridge.runner import living
 from weighbridge.runner import run as running
@@ -37,12 +39,16 @@ from weighbridge.study.source import bundled_study
 
 def replicate(options: ReplicateOptions) -> None:
     """Run a published study, or show an earlier run of it, next to the published figures."""
+    form = one_format(
+        {"json": options.as_json, "claims": options.claims, "latex": options.as_latex, "csv": options.as_csv}
+    )
     if options.report is not None:
         others = (options.study, options.profile, options.link, options.directory, *astuple(options.watching))
         if any(each is not None for each in others):
-            fail("--report can only be combined with --json: remove the other options", WRONG_COMMAND_LINE)
+            formats = "--json, --claims, --latex or --csv"
+            fail(f"--report can only be combined with {formats}: remove the other options", WRONG_COMMAND_LINE)
         with RunStore(run_directory(options.report)) as store:
-            _show(store, as_json=options.as_json)
+            _show(store, form)
         return
     if options.study is None and options.directory is None:
         message = f"name a study ({', '.join(available())}), --out DIR to continue a run, or --report RUN"
@@ -51,12 +57,12 @@ def replicate(options: ReplicateOptions) -> None:
         fail("--profile and --link need a study, because a continued run already has one", WRONG_COMMAND_LINE)
     timing, watches = timing_since_start(), watches_of(options.watching)
     living.require_alone(allow_concurrent=options.allow_concurrent)
-    _run(options, watches, timing)
+    _run(options, form, watches, timing)
     if options.timing:
         print_timing(timing)
 
 
-def _run(options: ReplicateOptions, watches: Sequence[Watch], timing: Timing) -> None:
+def _run(options: ReplicateOptions, form: str | None, watches: Sequence[Watch], timing: Timing) -> None:
     loaded, directory, yes = None, options.directory, options.yes
     if options.study is not None:
         loaded, origin = approval.load_named(options.study, options.profile, options.link, yes=yes)
@@ -80,7 +86,7 @@ def _run(options: ReplicateOptions, watches: Sequence[Watch], timing: Timing) ->
         def after(store: RunStore) -> None:
             progress.close()
             if store.finished():
-                _show(store, as_json=options.as_json, ran=True)
+                _show(store, form, ran=True)
 
         running.run_study(loaded, directory, listeners, after, timing=timing)
 
@@ -90,19 +96,24 @@ def _require_published(directory: Path) -> None:
         published(store.info().get("study", ""))
 
 
-def _show(store: RunStore, *, as_json: bool, ran: bool = False) -> None:
-    """Write both pages of a run and print its tables; ``ran`` is True if it has just run."""
+def _show(store: RunStore, form: str | None, *, ran: bool = False) -> None:
+    """Write both pages of a run and print it in a format; ``ran`` is True if it has just run."""
     analysis = analyse(store)
     page = html.write_html(store, store.directory / "report.html", analysis)
     result = _compared(analysis)
     _, comparison = _write(store, result)
     pages = [f"report: {page}", f"published and measured: {comparison}"]
-    if as_json:
-        print_json(replication_json(result))
-        err().print("\n".join(pages), markup=False)
-    else:
+    if form is None:
         ended = ran and unfinished(store.info())
         print_replication_screen(result, out(), str(store.directory), pages, yes=ran, ended=ended)
+        return
+    if form == "json":
+        print_json(replication_json(result))
+    elif form == "claims":
+        print_document(claims_document(result), out(), full=True)
+    else:
+        print((claims_latex if form == "latex" else claims_csv)(result), end="", flush=True)
+    err().print("\n".join(pages), markup=False)
 
 
 def further_page(store: RunStore, analysis: Analysis) -> tuple[Document, Path]:

@@ -23,7 +23,7 @@ from weighbridge.model.level import level_label
 from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
-from weighbridge.statistics import Contrast
+from weighbridge.statistics import Contrast, Interval
 from weighbridge.statistics.one_sample import RunSpread, spread
 from weighbridge.statistics.parametric import TTest, t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -55,6 +55,15 @@ Agreement = Literal[
 With fewer than `MIN_BLOCKS_VERDICT` pairs a test is hardly ever significant, so it agrees with nothing."""
 SIGNIFICANT = 0.05
 """The level at which the published study, and this table, call a difference significant."""
+Size = Literal["inside", "overlaps", "outside", "not compared", "not measured"]
+SIZES: dict[Size, str] = {
+    "inside": "the published value lies inside of the measured interval",
+    "overlaps": "the published value lies outside of it, but the two intervals overlap",
+    "outside": "the published value, with its entire interval if it has one, lies outside of it",
+    "not compared": "a paired difference, other units, emulation, or no interval: sizes cannot be compared",
+    "not measured": "the run has no such value",
+}
+"""Where a published value lies, and what this means. It says nothing about the direction."""
 
 SourceT = TypeVar("SourceT")
 PublishedT = TypeVar("PublishedT")
@@ -80,10 +89,13 @@ class FigureRow(Generic[PublishedT, MeasuredT, VerdictT]):
     """The comparison by the run's own rules: a ratio with its interval and its verdict; None for a spread."""
     emulated: bool = False
     """Whether a side was measured under emulation; sizes are then not compared with those of hardware."""
-    outside: bool = False
-    """Whether the published figure, or its entire interval, lies outside of the measured one, without emulation.
+    size: Size = "not measured"
+    """Where the published value lies. Two costs of the same sign can differ in size."""
 
-    This is independent of the direction: two costs of the same sign can differ in size."""
+    @property
+    def outside(self) -> bool:
+        """Return whether the published figure, or its entire interval, lies outside of the measured interval."""
+        return self.size == "outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,19 +280,28 @@ def _compared_row(
         f"{name} ({level})" if level else name, row, counterpart, report.unit,
         "hidden" if hidden else direction(row, counterpart, analysis.equivalence or 0.0), judged=counterpart,
         emulated=emulated,
-        outside=not emulated and _outside(row, counterpart, report.unit),
+        size="not compared" if emulated else _size(row, counterpart, report.unit),
     )  # fmt: skip
 
 
-def _outside(row: PublishedRow, measured: Comparison, unit: str) -> bool:
-    """Return whether the published figure, or its entire interval, lies outside of the measured interval."""
+def _size(row: PublishedRow, measured: Comparison, unit: str) -> Size:
     cost, compared = measured.cost, row.compared
-    if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
-        return False
+    if cost is None or cost.scale != compared.scale:
+        return "not compared"
     if cost.scale == "difference" and unit != compared.shown_unit:
-        return False
-    low, high = (row.interval.low, row.interval.high) if row.interval else (row.effect, row.effect)
-    return high < cost.low or low > cost.high
+        return "not compared"
+    if cost.blocks < 2 or (math.isinf(cost.high) and cost.low in (0.0, -math.inf)):  # it has no limits
+        return "not compared"
+    return size_of(row.effect, row.interval, (cost.low, cost.high))
+
+
+def size_of(value: float, interval: Interval | None, limits: tuple[float, float]) -> Size:
+    """Return where a published value, with its interval if it has one, lies; ``limits`` are the measured ones."""
+    low, high = limits
+    if low <= value <= high:
+        return "inside"
+    first, last = (interval.low, interval.high) if interval is not None else (value, value)
+    return "outside" if last < low or first > high else "overlaps"
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
@@ -316,7 +337,19 @@ def _spread_rows(study: Published, analysis: Analysis, table: SpreadTable) -> It
         if measured is None:
             name, reason = printed.environment, _why_not_measured(study, analysis, printed.environment)
             reason = reason or f"fewer than two blocks of {table.measured.workload} in this run"
-        yield FigureRow(name, printed, measured, report.unit if report is not None else "", None, reason)
+        emulated = analysis.isolation.get(printed.environment, NO_HYPERVISOR).emulated
+        yield FigureRow(
+            name, printed, measured, report.unit if report is not None else "", None, reason,
+            emulated=emulated, size=_size_of_spread(printed, measured, emulated=emulated),
+        )  # fmt: skip
+
+
+def _size_of_spread(printed: PublishedSpread, measured: RunSpread | None, *, emulated: bool) -> Size:
+    if measured is None:
+        return "not measured"
+    if emulated or printed.variation is None or measured.limits is None:
+        return "not compared"
+    return size_of(printed.variation, None, measured.limits)
 
 
 def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterator[PairRow]:
@@ -337,7 +370,9 @@ def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterat
         else:
             reason = next(filter(None, (_why_not_measured(study, analysis, each) for each in both)), "")
             reason = reason or f"fewer than two blocks of {table.measured.workload} at this level in this run"
-        yield FigureRow(name, printed, test, report.unit if report else "", agreement(printed, test), reason, rule)
+        size: Size = "not measured" if test is None else "not compared"  # both depend on the speed of the machine
+        unit = report.unit if report else ""
+        yield FigureRow(name, printed, test, unit, agreement(printed, test), reason, rule, size=size)
 
 
 def agreement(printed: PublishedPair, measured: TTest | None) -> Agreement:

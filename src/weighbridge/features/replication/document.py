@@ -17,6 +17,7 @@ from weighbridge.features.replication.comparison import (
     Direction,
     PairRow,
     Replication,
+    Size,
     SpreadRow,
 )
 from weighbridge.features.replication.proof import Proof
@@ -72,6 +73,8 @@ class ReplicationRow:
     published: PublishedComparison
     measured: MeasuredComparison | None
     direction: Direction
+    size: Size
+    """Where the published value lies: "inside" of the measured interval, "overlaps" it, or "outside"."""
     why: str
 
 
@@ -110,6 +113,8 @@ class SpreadRowDocument:
     environment: str
     published: PublishedSpreadDocument
     measured: MeasuredSpreadDocument | None
+    size: Size
+    """Where the published coefficient of variation lies."""
     why: str
 
 
@@ -146,6 +151,8 @@ class PairDocument:
     published: PublishedPairDocument
     measured: MeasuredPairDocument | None
     agreement: Agreement
+    size: Size
+    """Where the published mean difference lies."""
     why: str
 
 
@@ -198,7 +205,7 @@ def _pair(title: str, row: PairRow) -> PairDocument:
     return PairDocument(
         table=title, first=printed.first, second=printed.second,
         published=PublishedPairDocument(mean=printed.mean, deviation=printed.deviation, t=printed.t, p=printed.p),
-        measured=measured, agreement=row.verdict, why=row.reason,
+        measured=measured, agreement=row.verdict, size=row.size, why=row.reason,
     )  # fmt: skip
 
 
@@ -216,7 +223,7 @@ def _spread(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDo
     )
     return SpreadRowDocument(
         table=title, published_as=printed.published_as, environment=printed.environment,
-        published=published, measured=measured, why=row.reason,
+        published=published, measured=measured, size=row.size, why=row.reason,
     )  # fmt: skip
 
 
@@ -239,7 +246,7 @@ def _row(replication: Replication, compared: Compared, row: ComparedRow) -> Repl
         published=PublishedComparison(
             **_numbers(published.interval, published.effect), verdict=published.proof
         ),
-        measured=measured, direction=row.verdict, why=row.reason,
+        measured=measured, direction=row.verdict, size=row.size, why=row.reason,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weighbridge.cli.declared import Declared, argument, option
+from weighbridge.cli.declared import Declared, argument, flag, option
 from weighbridge.cli.help import OUTPUT, WHAT
 from weighbridge.cli.options import (
     allow_concurrent_flag,
@@ -43,6 +43,9 @@ class ReplicateOptions:
     timing: bool = timing_flag()
     as_json: bool = json_flag()
     progress: ProgressFormat = progress_option()
+    claims: bool = flag("--claims", "Print every published claim next to the measured value.", OUTPUT)
+    as_latex: bool = flag("--latex", "Print these claims as a LaTeX table.", OUTPUT)
+    as_csv: bool = flag("--csv", "Print these claims as CSV.", OUTPUT)
 
 
 REPLICATE = Declared(
@@ -52,6 +55,8 @@ REPLICATE = Declared(
         "weighbridge replicate docker-networks --profile quick",
         "weighbridge replicate --out RUN",
         "weighbridge replicate --report RUN",
+        "weighbridge replicate --report RUN --claims",
+        "weighbridge replicate --report RUN --latex > claims.tex",
     ),
     documents=("replicate",),
 )

@@ -213,11 +213,16 @@ def _published_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
 
 def _measured_spread(spread: RunSpread, unit: str, table: Spreads) -> tuple[str, str, str]:
     """Return the measured figures, in the unit of the published ones if that is a multiple of theirs."""
-    limits = spread.limits
-    between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
     shown = unit_as(table.source.unit, unit) or shared_unit([spread.mean], unit)
     mean = f"{quantity(spread.mean, unit, shown)} ({spread.runs} runs)"
-    return mean, quantity(spread.deviation, unit, shown), f"{percent(spread.variation)}{between}"
+    return mean, quantity(spread.deviation, unit, shown), variation_text(spread)
+
+
+def variation_text(spread: RunSpread) -> str:
+    """Return a measured coefficient of variation with its 95% limits: ``2.10 % [1.44, 3.83]``."""
+    limits = spread.limits
+    between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
+    return f"{percent(spread.variation)}{between}"
 
 
 def percent(share: float | None) -> str:

@@ -1,5 +1,6 @@
 """A run as tidy CSV: ``measurements.csv``, ``costs.csv`` and ``programs.csv``."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
@@ -139,10 +140,15 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     }  # fmt: skip
 
 
-def _write(path: Path, columns: dict[str, type], rows: list[dict[str, object]]) -> None:
+def _write(path: Path, columns: Mapping[str, type], rows: Sequence[Mapping[str, object]]) -> None:
+    path.write_text(csv_text(columns, rows), encoding="utf-8")
+
+
+def csv_text(columns: Mapping[str, type], rows: Sequence[Mapping[str, object]]) -> str:
+    """Return a table as CSV. `columns` are the names of the columns with the types of their values."""
     lines = [",".join(columns)]
     lines += [",".join(_cell(kind, row.get(name)) for name, kind in columns.items()) for row in rows]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _cell(kind: type, value: object) -> str:

@@ -12,7 +12,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import level, margin, percent_limits, plural, quantities
+from weighbridge.report.text.formatting import level, listed, margin, percent_limits, plural, quantities
 from weighbridge.report.text.matrix import MatrixCosts, matrix
 from weighbridge.report.text.metric_names import RUN_TIME
 from weighbridge.report.text.paths import place_words
@@ -223,7 +223,7 @@ def _rest(analysis: Analysis, cells: Sequence[MatrixCosts], named: Sequence[Head
     names = dict.fromkeys(cell.environment for cell in others)
     mine = named[0].row.environment
     if {cell.shown_as for cell in others} == {"equivalent"} and mine not in names and len(names) <= NAMED:
-        return f"; {_listed([*map(display_name, names)])} {_verdict_phrase(analysis, 'equivalent', len(names))}"
+        return f"; {listed([*map(display_name, names)])} {_verdict_phrase(analysis, 'equivalent', len(names))}"
     return f". {_capital(_counts(analysis, cells))}"
 
 
@@ -271,7 +271,3 @@ def _verdict_phrase(analysis: Analysis, kind: str, count: int) -> str:
         "none": f"{has} no complete round",
     }
     return phrases[kind]
-
-
-def _listed(items: Sequence[str]) -> str:
-    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)

@@ -16,7 +16,7 @@ from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.address import CellId
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import SPACE, cost_of, plural, quantity, whole
+from weighbridge.report.text.formatting import SPACE, cost_of, listed, plural, quantity, whole
 from weighbridge.report.text.metric_names import load_unit, metric_label
 
 LONGEST = 160
@@ -49,12 +49,8 @@ def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Breakage]], where: 
     for level, each in broke:
         _, places = by_reason.setdefault(without_figures(each.reason), (_why(each), []))
         places.append(f"{level_words(load, level)} ({_count(each)})")
-    clauses = [f"{_listed(places)}: {reason}" for reason, places in by_reason.values()]
+    clauses = [f"{listed(places)}: {reason}" for reason, places in by_reason.values()]
     return f"{begin} {'; at '.join(clauses)}"
-
-
-def _listed(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _why(broke: Breakage) -> str:

@@ -344,6 +344,11 @@ def plural(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def listed(items: Sequence[str]) -> str:
+    """Return items as part of a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
 def margin(fraction: float) -> str:
     """Return a margin as it was written: ``±3%``."""
     return in_percent(f"±{100 * fraction:g}")

@@ -15,6 +15,7 @@ from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     TOO_FEW,
+    listed,
     margin,
     noise_text,
     percent_range,
@@ -209,7 +210,7 @@ def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> st
     counts = Counter((m.workload, over_levels(m)) for m, _ in rows if m.workload in many)
     for (workload, name), number in counts.items():
         items.append(f"{name} at {number} of {_levels(analysis, workload)} levels")
-    return _listed(items)
+    return listed(items)
 
 
 def disagreements(analysis: Analysis) -> list[str]:
@@ -342,10 +343,6 @@ def remark_lines(
     fresh = [line for line in lines if line not in shown_lines]
     shown_lines.update(fresh)
     return fresh
-
-
-def _listed(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _range(rows: Sequence[Comparison]) -> str:
