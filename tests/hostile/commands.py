@@ -17,6 +17,8 @@ OF_RUNS: dict[str, str] = {
     "report-markdown": "report {run} --markdown",
     "report-latex": "report {run} --latex",
     "report-svg": "report {run} --svg",
+    "report-openmetrics": "report {run} --openmetrics",
+    "report-action-benchmark": "report {run} --github-action-benchmark",
     "report-html": "report {run} --html {new}.html",
     "report-fail-if": "report {run} --fail-if netns.own.time>35%",
     "compare": "compare {run} {other}",

@@ -27,6 +27,8 @@ limits_json = later("weighbridge.report.export.limits:limits_json")
 run_markdown = later("weighbridge.report.documents:run_markdown")
 run_latex = later("weighbridge.report.documents:run_latex")
 run_svg = later("weighbridge.report.documents:run_svg")
+openmetrics = later("weighbridge.report.export.openmetrics:openmetrics")
+action_benchmark_json = later("weighbridge.report.export.action_benchmark:action_benchmark_json")
 write_html = later("weighbridge.report.html:write_html")
 print_report = later("weighbridge.report.terminal:print_report")
 print_document = later("weighbridge.report.render_terminal:print_document")
@@ -35,9 +37,10 @@ limit_sentence = later("weighbridge.report.text.limits:limit_sentence")
 
 def report(options: ReportOptions) -> None:
     """Print a run in the chosen format, and judge the limits."""
-    other_format = _one_of(
-        {"json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg}
-    )
+    other_format = _one_of({
+        "json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex, "svg": options.as_svg,
+        "openmetrics": options.as_openmetrics, "github-action-benchmark": options.as_action_benchmark,
+    })  # fmt: skip
     limits = checked(lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX)
     run = run_directory(options.run)
     with RunStore(run) as store:
@@ -49,8 +52,7 @@ def report(options: ReportOptions) -> None:
             _answer(findings, analysis)
             return
         if other_format is not None:
-            write = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}[other_format]
-            print(write(analysis), end="", flush=True)
+            print(_written(other_format, store, analysis), end="", flush=True)
             _answer(findings, analysis)
             return
         _show(store, analysis, run, options.page, shown, everything=options.everything)
@@ -58,6 +60,14 @@ def report(options: ReportOptions) -> None:
         if finding.outcome == "kept":
             out().print(printable(limit_sentence(finding, analysis)), markup=False, soft_wrap=True)
     _answer(findings, analysis)
+
+
+def _written(form: str, store: RunStore, analysis: Analysis) -> str:
+    """Return a run as one text."""
+    feeds = {"openmetrics": openmetrics, "github-action-benchmark": action_benchmark_json}
+    documents = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}
+    text: str = feeds[form](store, analysis) if form in feeds else documents[form](analysis)
+    return text
 
 
 def _one_of(formats: Mapping[str, bool]) -> str | None:

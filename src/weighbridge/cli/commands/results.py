@@ -22,6 +22,16 @@ class ReportOptions:
     as_markdown: bool = flag("--markdown", "Print Markdown to standard output, and nothing else.", OUTPUT)
     as_latex: bool = flag("--latex", "Print the costs of the primary metrics as a LaTeX table.", OUTPUT)
     as_svg: bool = flag("--svg", "Print the costs of the primary metrics as an SVG chart.", OUTPUT)
+    as_openmetrics: bool = flag(
+        "--openmetrics",
+        "Print the costs of the primary metrics for the textfile collector of node_exporter or the Pushgateway.",
+        OUTPUT,
+    )
+    as_action_benchmark: bool = flag(
+        "--github-action-benchmark",
+        "Print the costs of the primary metrics as JSON for github-action-benchmark's tool customSmallerIsBetter.",
+        OUTPUT,
+    )
     everything: bool = flag("--all", "Show everything: all tables, steps, curves, network paths and remarks.", _SHOWN)
     tables: list[str] = option(
         "--table COMPARISON",
@@ -48,6 +58,7 @@ REPORT = Declared(
         "weighbridge report RUN --json",
         'weighbridge report RUN --markdown >> "$GITHUB_STEP_SUMMARY"',
         "weighbridge report RUN --svg > costs.svg",
+        "weighbridge report RUN --openmetrics > redis.prom",
         "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
     ),
 )
