@@ -199,7 +199,7 @@ def history_answer(run_history: History) -> str:
     significant = sum(row.verdict == "different" for row in rows)
     if not rows:
         return "No two runs could be compared."
-    compared = plural(len(rows), "comparison")
+    compared = f"{len(rows):,} comparison{'' if len(rows) == 1 else 's'}"
     if not significant:
         return f"No cost of a primary metric changed significantly from one run to the next ({compared})."
     times = plural(significant, "time")
