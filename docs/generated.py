@@ -476,6 +476,14 @@ def remark_codes() -> str:
     return table(("code", "meaning", "its fields"), rows)
 
 
+def openmetrics() -> str:
+    """Return every metric of ``report --openmetrics``, with its labels."""
+    from weighbridge.report.export.openmetrics import FAMILIES, PREFIX
+
+    rows = [(code(f"{PREFIX}{each.name}"), ", ".join(map(code, each.labels)), each.description) for each in FAMILIES]
+    return table(("metric", "labels", "description"), rows)
+
+
 def prometheus() -> str:
     """Return every metric of ``run --metrics``, with its labels."""
     import weighbridge.features.monitoring.families as module
@@ -814,7 +822,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "packages": packages,
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
-    "prometheus": prometheus, "studies": studies, "unverified": unverified, "screen": screen, "gate": gate,
+    "prometheus": prometheus, "openmetrics": openmetrics, "studies": studies, "unverified": unverified,
+    "screen": screen, "gate": gate,
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
     "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,

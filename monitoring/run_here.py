@@ -25,13 +25,16 @@ from types import FrameType
 
 HERE = Path(__file__).resolve().parent
 COLLECTORS = (
-    "cpu", "diskstats", "filefd", "loadavg", "meminfo", "netdev", "netstat", "pressure", "sockstat", "stat", "vmstat",
+    "cpu", "diskstats", "filefd", "loadavg", "meminfo", "netdev", "netstat", "pressure", "sockstat", "stat",
+    "textfile", "vmstat",
 )  # fmt: skip
 """The collectors of the node exporter that the dashboards use, as in compose.yaml."""
 PORTS = {"prometheus": 9090, "node": 9100, "process": 9256, "cadvisor": 9101}
 MOST_SHIFT = 65535 - max(PORTS.values())
 PACKAGES = ("prometheus", "prometheus-node-exporter", "prometheus-process-exporter")
 """The packages of Debian, each with a program of the same name."""
+RESULTS = HERE / "results"
+"""The folder of the node exporter for files of finished runs."""
 RUN = "127.0.0.1:9464"
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READY_S = 15.0
@@ -62,11 +65,12 @@ def configured(template: str, shift: int, every: str, run: str, jobs: set[str]) 
     return head_every
 
 
-def programs(folder: Path, shift: int, cadvisor: Path | None) -> list[Program]:
+def programs(folder: Path, shift: int, cadvisor: Path | None, results: Path = RESULTS) -> list[Program]:
     """Return the programs in the order in which they start."""
     port = {job: number + shift for job, number in PORTS.items()}
     at = {job: f"127.0.0.1:{number}" for job, number in port.items()}
     node = ["--collector.disable-defaults", *(f"--collector.{each}" for each in COLLECTORS)]
+    node.append(f"--collector.textfile.directory={results}")
     groups = [
         f"-config.path={HERE / 'process-exporter.yml'}",
         "-children=false",
@@ -177,11 +181,11 @@ def _answers(port: int, page: str) -> bool:
             return False
 
 
-def watch(shift: int, every: str, run: str, cadvisor: Path | None) -> None:
+def watch(shift: int, every: str, run: str, cadvisor: Path | None, results: Path) -> None:
     """Start all programs and print their addresses. Raises Failed as soon as one of them ends by itself."""
     with tempfile.TemporaryDirectory(prefix="weighbridge-monitoring-") as name, ExitStack() as stack:
         folder = Path(name)
-        wanted = programs(folder, shift, cadvisor)
+        wanted = programs(folder, shift, cadvisor, results)
         template = (HERE / "prometheus.yml").read_text(encoding="utf-8")
         text = configured(template, shift, every, run, {each.job for each in wanted})
         (folder / "prometheus.yml").write_text(text, encoding="utf-8")
@@ -226,6 +230,10 @@ def main() -> int:
     parser.add_argument("--every", type=_interval, default="5s", metavar="TIME", help="scrape interval (5s)")
     parser.add_argument("--run", type=_address, default=RUN, metavar="ADDRESS", help=f"address of a run ({RUN})")
     parser.add_argument(
+        "--results", type=lambda text: Path(text).resolve(), default=RESULTS, metavar="FOLDER",
+        help="folder with .prom files of finished runs (results)",
+    )  # fmt: skip
+    parser.add_argument(
         "--cadvisor", choices=("build", "kept", "none"), default="build",
         help="build it unless it is cached, use it only if it is cached, or leave it out",
     )  # fmt: skip
@@ -236,7 +244,7 @@ def main() -> int:
         for name in PACKAGES:
             _found(name)  # before anything is built
         cadvisor = None if given.cadvisor == "none" else cadvisor_built(say=given.cadvisor == "build")
-        watch(given.shift, given.every, given.run, cadvisor)
+        watch(given.shift, given.every, given.run, cadvisor, given.results)
     except Failed as failure:
         print(f"run_here: {failure}", file=sys.stderr)
         return 1

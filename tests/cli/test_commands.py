@@ -353,6 +353,17 @@ def test_a_report_for_people(weighbridge: Weighbridge, run: Path):
     assert "<script>alert(1)</script>" not in page
 
 
+@pytest.mark.parametrize("option", ["--openmetrics", "--github-action-benchmark"])
+def test_a_report_for_another_tool_is_all_there_is_on_standard_output(
+    weighbridge: Weighbridge, run: Path, option: str
+):
+    said = weighbridge("report", run, option, "--fail-if", "docker-bridge.tcp.throughput > -90%")
+    assert said.code == 11, said
+    assert said.out.endswith(("# EOF\n", "]\n")) and "weighbridge:" in said.err
+    assert not (run / "report.html").exists()
+    one_sentence(weighbridge("report", run, option, "--json"), 2)
+
+
 def test_export(weighbridge: Weighbridge, run: Path, tmp_path: Path):
     said = weighbridge("export", run, "--csv", tmp_path / "tables")
     assert said.code == 0

@@ -20,6 +20,8 @@ OF_RUNS: dict[str, str] = {
     "report-methods": "report {run} --methods",
     "report-methods-latex": "report {run} --methods --latex",
     "report-bib": "report {run} --bib",
+    "report-openmetrics": "report {run} --openmetrics",
+    "report-action-benchmark": "report {run} --github-action-benchmark",
     "report-html": "report {run} --html {new}.html",
     "report-fail-if": "report {run} --fail-if netns.own.time>35%",
     "compare": "compare {run} {other}",

@@ -73,7 +73,7 @@ def faults_of(line: str, ended: Ended) -> list[str]:
         faults.append(f"it ends with code {ended.code} and {len(sentences)} sentences")
     if ended.code == 0 and sentences:
         faults.append("it ends with code 0 and an error")
-    if "--json" in line and ended.code == 0:
+    if ("--json" in line or "--github-action-benchmark" in line) and ended.code == 0:
         try:
             json.loads(printed, parse_constant=_refuse)
         except ValueError:

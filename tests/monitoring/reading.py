@@ -13,6 +13,7 @@ DATA = Path(__file__).parent / "data"
 CAPTURED = {
     "host": ("node-exporter.txt", "process-exporter.txt"),
     "containers": ("cadvisor-container.txt", "cadvisor-group.txt"),
+    "costs": ("weighbridge-costs.txt",),
     "run": ("weighbridge.txt",),
 }
 """What each dashboard draws: texts that the real programs answered, shortened."""
@@ -66,7 +67,7 @@ def _without_texts(expr: str) -> str:
 def metrics(expr: str) -> set[str]:
     """The metrics that a query names: what is neither function, keyword, label nor text."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", _without_texts(expr))
-    bare = re.sub(r"\b(by|without|on|ignoring)\s*\([^)]*\)", " ", bare)
+    bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", bare)
     words = set(re.findall(r"(?<![\w:.])[a-zA-Z_:][\w:]*(?!\w*\s*\()", bare))
     return words - KEYWORDS
 

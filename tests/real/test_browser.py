@@ -13,7 +13,10 @@ from downloads import npm_packages
 from report.made_up_runs import Recipe, make_run
 from report.rich_runs import RICH
 from report.swept_runs import Sweep, make_sweep
+from weighbridge.features.gate.history_document import history_document
+from weighbridge.features.gate.past_runs import history
 from weighbridge.report.html import write_html
+from weighbridge.report.render_page import write_document
 from weighbridge.store.run import RunStore
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -107,6 +110,25 @@ def test_without_its_script_the_page_has_its_costs(browser: sync_api.Browser, tm
     boxes = [each.bounding_box() for each in drawn.all()]
     assert all(box and box["width"] > 250 and box["height"] > 40 for box in boxes)
     assert page.locator("#matrix td:visible").count() > 1 and not page.locator("#find").is_visible()
+    page.close()
+
+
+def test_the_page_of_a_history_draws_each_cost(browser: sync_api.Browser, wrong: list[str], tmp_path: Path):
+    for number, factor in enumerate((1.2, 1.5)):
+        make_run(tmp_path / "runs" / f"run{number}", Recipe(costs={"bridge": factor}, blocks=15, seed=number)).close()
+    report = write_document(history_document(history(tmp_path / "runs")), tmp_path / "history.html")
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    page.on("console", lambda said: wrong.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.goto(report.as_uri())
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function(f"{CHARTS}.every(function (each) {{ return each.width > 0 || each.said; }})")
+    (chart,) = page.evaluate(CHARTS)
+    assert not chart["said"] and chart["marks"] >= 8, (
+        "intervals, points, noise floors, lines and a significant change"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400 and not page.evaluate(WIDER)
+    assert not wrong
     page.close()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import signal
@@ -21,6 +22,10 @@ import pytest
 
 from downloads import npm_packages
 from monitoring.reading import DASHBOARDS, MONITORING, filled, load, panels, queries
+from report.made_up_runs import LOSS, TCP, Recipe, Workload, make_run
+from weighbridge.analysis.analyse import analyse
+from weighbridge.report.export.openmetrics import openmetrics
+from weighbridge.store.run import DATABASE, RunStore
 
 from .weighing import weighbridge, write_study
 
@@ -32,6 +37,7 @@ NEEDS_NODE = pytest.mark.skipif(
 )
 SHIFT, OTHER_SHIFT = 20000, 21000
 RUN = "127.0.0.1:29464"
+KEPT_RUN = MONITORING.parent / "docs/runs/weigh.sqlite.xz"
 UP_S = 20.0
 CPU = "cpu: {kind: sysbench-cpu, duration: 3s}"
 """Long enough to be met by a scrape every second, on a busy machine too."""
@@ -113,11 +119,26 @@ def _state(pid: int) -> str:
         return "Z"
 
 
+def _results(folder: Path) -> Path:
+    """A folder with the files of two finished runs: a kept one, and one with a cost that is a difference."""
+    udp = Workload("udp", [(LOSS, 0.05, 2.0)])
+    made = make_run(
+        folder / "made", Recipe(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, udp], study="made-up")
+    )
+    (folder / "kept").mkdir()
+    (folder / "kept" / DATABASE).write_bytes(lzma.decompress(KEPT_RUN.read_bytes()))
+    for name, store in (("made", made), ("kept", RunStore(folder / "kept"))):
+        with store:
+            (folder / f"{name}.prom").write_text(openmetrics(store, analyse(store)))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """Everything up, and a run of two trials watched; ended by Ctrl-C, leaving nothing."""
     folder, files = tmp_path_factory.mktemp("watching"), tmp_path_factory.mktemp("run")
-    with run_here(folder, SHIFT, "--every", "1s", "--run", RUN) as (process, told):
+    results = _results(tmp_path_factory.mktemp("results"))
+    with run_here(folder, SHIFT, "--every", "1s", "--run", RUN, "--results", str(results)) as (process, told):
         url = told[-1].split()[1]
         began = time.time()
         study = write_study(files, workloads=(CPU,), blocks=2)
@@ -160,7 +181,30 @@ def test_every_panel_draws(watched: Watched, path: Path):
             continue  # limits, networks and disks of containers that are not here
         if path.stem == "run" and panel["title"] in NEEDS_MORE:
             continue
-        assert any(watched.ask(filled(target["expr"], "4s")) for target in panel["targets"]), panel["title"]
+        drawn = [bool(watched.ask(filled(target["expr"], "4s"))) for target in panel["targets"]]
+        assert (all if path.stem == "costs" else any)(drawn), panel["title"]
+
+
+@NEEDS_PROMETHEUS
+def test_files_of_finished_runs_are_read(watched: Watched):
+    """By the textfile collector, which refuses timestamps and types that it does not know."""
+    assert {value for each in watched.ask("node_textfile_scrape_error") for _, value in each["values"]} == {"0"}
+    assert {each["metric"]["study"] for each in watched.ask("weighbridge_result_info")} >= {"made-up"}
+    shown = {each["metric"]["environment"]: float(each["values"][-1][1]) for each in watched.ask(
+        'weighbridge_cost_ratio{study="made-up",workload="tcp"}'
+    )}  # fmt: skip
+    assert shown["bridge"] == pytest.approx(0.2, abs=0.03), "a throughput that is divided by 1.25"
+    assert len(watched.ask("weighbridge_cost_difference")) == 2
+
+
+@NEEDS_PROMETHEUS
+def test_promtool_finds_no_fault(tmp_path: Path):
+    for file in sorted(_results(tmp_path).glob("*.prom")):
+        with file.open() as text:
+            done = subprocess.run(
+                ["promtool", "check", "metrics"], stdin=text, capture_output=True, text=True, check=False
+            )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @NEEDS_PROMETHEUS

@@ -55,7 +55,7 @@ from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.address import ArmId, CellId, MetricId, grouped_by_arm
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.measurement import is_rare_event, is_resource_use
+from weighbridge.model.measurement import is_event, is_rare_event, is_resource_use
 from weighbridge.statistics import Better, verdicts
 from weighbridge.statistics.contrast import Contrast
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -69,6 +69,8 @@ class Depth(StrEnum):
 
     FULL = "full"
     """Everything that the run's own report shows."""
+    PRIMARY = "primary"
+    """The costs of primary metrics with their verdicts, without remarks, and the control: enough for a history."""
     VALUES = "values"
     """The values of both sides in primary metrics without their costs, and the control: enough for a fleet."""
 
@@ -109,8 +111,8 @@ def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
         isolation=isolation,
         shifted=[each.headline for each in shifted],
     )
-    if depth is Depth.FULL:
-        reports = _add_verdicts(reports, p_values, context)
+    if depth is not Depth.VALUES:
+        reports = _add_verdicts(reports, p_values, context, depth)
     analysis = Analysis(
         run_id=info.get("run_id", ""),
         study=info.get("study", ""),
@@ -141,7 +143,7 @@ def analyse(store: RunStore, depth: Depth = Depth.FULL) -> Analysis:
         control_looks=plan.control_looks,
         context=context,
     )
-    if depth is Depth.VALUES:
+    if depth is not Depth.FULL:
         return analysis
     own_metrics = {each.metric_id: (each.unit, each.better) for each in reports if not each.resource_use}
     return replace(
@@ -209,10 +211,9 @@ def _metric_reports(
         cell, metric, metric_values = metric_id.cell, metric_id.metric, values[metric_id]
         headline = cell not in cells_with_headline and not is_resource_use(metric)
         cells_with_headline.add(cell)
-        arms, compare = plan.compared_on(cell), comparison if depth is Depth.FULL else without_cost
-        compared = [
-            compare(metric_values, plan, arm, plan.baseline) for arm in arms if headline or depth is Depth.FULL
-        ]
+        arms, compare = plan.compared_on(cell), without_cost if depth is Depth.VALUES else comparison
+        wanted = headline or depth is Depth.FULL or (depth is Depth.PRIMARY and is_event(metric))  # of its family
+        compared = [compare(metric_values, plan, arm, plan.baseline) for arm in arms if wanted]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
@@ -226,7 +227,7 @@ def _metric_reports(
         if plan.aa_arm not in arms:
             continue
         contrast = Contrast.between(plan.aa_arm, plan.baseline)
-        if depth is Depth.VALUES and no_cost_is_likely(metric_values, contrast):
+        if depth is not Depth.FULL and no_cost_is_likely(metric_values, contrast):
             checks.append(ControlCheck(report, None, 1.0, None))
             continue
         at_99 = contrast_cost(metric_values, contrast, control, 0.99)
@@ -237,9 +238,9 @@ def _metric_reports(
 
 
 def _add_verdicts(
-    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], context: Context
+    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], context: Context, depth: Depth
 ) -> list[MetricReport]:
-    """Return the reports with verdicts and remarks."""
+    """Return the reports with verdicts and, at full depth, remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]
     after, failing = after_holm(families, p_values), context.failing()
     adjusted, levels = iter(after), iter(by_family(families, after, holm_levels))
@@ -248,6 +249,8 @@ def _add_verdicts(
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
         rows = [with_visible_cost(report, each, next(levels), context) for each in rows]
         with_verdicts.append(replace(report, comparisons=tuple(rows)))
+    if depth is not Depth.FULL:
+        return with_verdicts
     context = replace(context, starts=starts_of(with_verdicts, context.study))
     return [
         replace(

@@ -154,6 +154,11 @@ class Comparison:
         return self.cost is not None and self.cost.blocks < MIN_BLOCKS_VERDICT
 
     @property
+    def usable_cost(self) -> Cost | None:
+        """The cost for other tools; None if a bottleneck hides it, or if reports show values instead."""
+        return None if self.few or self.verdict == "hidden" else self.cost
+
+    @property
     def decided(self) -> bool:
         """Whether the cost is known to matter, or known not to matter."""
         return self.verdict in DECIDED

@@ -29,6 +29,8 @@ run_latex = later("weighbridge.report.documents:run_latex")
 run_svg = later("weighbridge.report.documents:run_svg")
 run_methods = later("weighbridge.report.documents:run_methods")
 run_bib = later("weighbridge.report.bib:run_bib")
+openmetrics = later("weighbridge.report.export.openmetrics:openmetrics")
+action_benchmark_json = later("weighbridge.report.export.action_benchmark:action_benchmark_json")
 write_html = later("weighbridge.report.html:write_html")
 print_report = later("weighbridge.report.terminal:print_report")
 print_document = later("weighbridge.report.render_terminal:print_document")
@@ -40,6 +42,7 @@ def report(options: ReportOptions) -> None:
     other_format = one_format({
         "json": options.as_json, "markdown": options.as_markdown, "latex": options.as_latex and not options.methods,
         "svg": options.as_svg, "methods": options.methods, "bib": options.bib,
+        "openmetrics": options.as_openmetrics, "github-action-benchmark": options.as_action_benchmark,
     })  # fmt: skip
     limits = checked(lambda: [parse_requirement(each, LIMIT) for each in options.fail_if], PREFIX)
     run = run_directory(options.run)
@@ -64,11 +67,12 @@ def report(options: ReportOptions) -> None:
 
 def _printed(form: str, store: RunStore, analysis: Analysis, *, as_latex: bool) -> str:
     """Return a run in one of the formats that are text."""
+    with_store = {"openmetrics": openmetrics, "github-action-benchmark": action_benchmark_json, "bib": run_bib}
     text: str
     if form == "methods":
         text = run_methods(store, analysis, as_latex=as_latex)
-    elif form == "bib":
-        text = run_bib(store, analysis)
+    elif form in with_store:
+        text = with_store[form](store, analysis)
     else:
         text = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}[form](analysis)
     return text

@@ -26,6 +26,16 @@ class ReportOptions:
         "--methods", "Print a paragraph for the methods section of a paper. With --latex: for LaTeX.", OUTPUT
     )
     bib: bool = flag("--bib", "Print a BibTeX entry of the run, with the digest of its file.", OUTPUT)
+    as_openmetrics: bool = flag(
+        "--openmetrics",
+        "Print the costs of the primary metrics for the textfile collector of node_exporter or the Pushgateway.",
+        OUTPUT,
+    )
+    as_action_benchmark: bool = flag(
+        "--github-action-benchmark",
+        "Print the costs of the primary metrics as JSON for github-action-benchmark's tool customSmallerIsBetter.",
+        OUTPUT,
+    )
     everything: bool = flag("--all", "Show everything: all tables, steps, curves, network paths and remarks.", _SHOWN)
     tables: list[str] = option(
         "--table COMPARISON",
@@ -54,6 +64,7 @@ REPORT = Declared(
         "weighbridge report RUN --svg > costs.svg",
         "weighbridge report RUN --methods --latex > methods.tex",
         "weighbridge report RUN --bib >> runs.bib",
+        "weighbridge report RUN --openmetrics > redis.prom",
         "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
     ),
     documents=("report",),

@@ -329,26 +329,46 @@ def compare_runs(
     )
 
 
+def primary_changes(first: ComparedRun, second: ComparedRun) -> tuple[MetricChanges, ...]:
+    """Return the changes of primary metrics as `compare_runs` does, with the same verdicts.
+
+    It needs only the `Depth.PRIMARY` of both analyses.
+
+    Raises `OtherQuestionError` if the runs have different baselines or nothing in common.
+    """
+    require_one_question(first, second)
+    families = {family_of(each) for each in first.analysis.headlines}  # Holm's correction needs the whole family
+    reports = [each for each in first.analysis.metrics if family_of(each) in families]
+    return tuple(each for each in _changes(first, second, reports, between.SESSION_ALLOWANCE, None) if each.headline)
+
+
 def _pair(
     first: ComparedRun, second: ComparedRun, facts: tuple[FactChange, ...], names: Collection[str], allowance: float,
     margin: float | None,
 ) -> RunPair:  # fmt: skip
     on_purpose = tuple(each for each in facts if any(each.is_named(name) for name in names))
-    margins = [each for each in (first.margin, second.margin) if each is not None]
-    equivalence = margin if margin is not None else min(margins, default=None)
     why = why_no_own_values(first, second, [each for each in facts if each not in on_purpose])
-    after = {report.metric_id: report for report in second.analysis.metrics}
-    failing = [run.analysis.context.failing() for run in (first, second)]
-    changes = [
-        _metric(report, after[report.metric_id], (first, second), failing, allowance, equivalence)
-        for report in first.analysis.metrics
-        if report.metric_id in after
-    ]
-    judged = _after_holm(changes, failing, (first, second))
+    judged = _changes(first, second, first.analysis.metrics, allowance, margin)
     if not why:
         judged = [replace(each, own_values=own_values(first, second, each.before, each.after)) for each in judged]
     settings, only = changed_settings(first, second), only_in(first, second)
     return RunPair(first, second, facts, settings, only, tuple(judged), why, on_purpose)
+
+
+def _changes(
+    first: ComparedRun, second: ComparedRun, reports: Sequence[MetricReport], allowance: float, margin: float | None
+) -> list[MetricChanges]:
+    """Return the changes of some of the first run's metrics. All metrics of a family must be among them."""
+    margins = [each for each in (first.margin, second.margin) if each is not None]
+    equivalence = margin if margin is not None else min(margins, default=None)
+    after = {report.metric_id: report for report in second.analysis.metrics}
+    failing = [run.analysis.context.failing() for run in (first, second)]
+    changes = [
+        _metric(report, after[report.metric_id], (first, second), failing, allowance, equivalence)
+        for report in reports
+        if report.metric_id in after
+    ]
+    return _after_holm(changes, failing, (first, second))
 
 
 def _metric(

@@ -218,7 +218,7 @@ def _cost(metric: MetricChanges, row: ChangeRow) -> ChangedCost:
     report = metric.before
     return ChangedCost(
         row.environment, row.aa, *_place(report), report.better, report.headline, report.resource_use,
-        _in_run(row.before, report.unit), _in_run(row.after, metric.after.unit), _change(row, report.unit),
+        _in_run(row.before, report.unit), _in_run(row.after, metric.after.unit), change_json(row, report.unit),
         row.unknown, "inconclusive" if row.few else row.verdict,
     )  # fmt: skip
 
@@ -227,7 +227,8 @@ def _in_run(row: Comparison, unit: str) -> CostInRun:
     return CostInRun(**penalty(row.cost, unit), verdict=row.verdict, blocks=row.blocks)
 
 
-def _change(row: ChangeRow, unit: str) -> ChangeJson | None:
+def change_json(row: ChangeRow, unit: str) -> ChangeJson | None:
+    """Return the change of a cost; None if there is none."""
     if (change := row.change) is None:
         return None
     allowed = change.penalty_with_allowance

@@ -1,11 +1,11 @@
-"""Several runs in words: the changes of costs, the differences between the runs, and the runs of a folder."""
+"""Several runs in words: the changes of costs, the runs of a folder, and the differences between two runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Comparison
-from weighbridge.features.gate.between import CostShift
+from weighbridge.features.gate.between import SESSION_ALLOWANCE, CostShift
 from weighbridge.features.gate.between_runs import (
     ChangeRow,
     MetricChanges,
@@ -17,10 +17,11 @@ from weighbridge.features.gate.between_runs import (
     disturbed_alike,
 )
 from weighbridge.features.gate.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
-from weighbridge.features.gate.past_runs import History, Skipped
-from weighbridge.report.document import Amount, CostOf, Env, Inline, Text
+from weighbridge.features.gate.past_runs import History, PastRun, Skipped
+from weighbridge.model.address import MetricId
+from weighbridge.report.document import Amount, CostOf, Env, Inline, Text, plain_text
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import join_names
+from weighbridge.report.text.environments import join_names, names_of
 from weighbridge.report.text.formatting import TOO_FEW, Shown, margin, plural, quantity, share
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
@@ -45,7 +46,8 @@ HOW_TO_READ = (
 )
 HOW_TO_READ_HISTORY = (
     "Each mark is one run's cost against its baseline with its 95% interval; up is worse. Runs are in time order, "
-    "evenly spaced. A dashed line with ▲: the machine, engine, network path or programs changed before that run."
+    "evenly spaced. Grey: the noise floor. A dashed line with ▲: the machine, engine, network path, programs or "
+    "settings changed before that run. A thick line: a significant change from the run before it."
 )
 
 
@@ -188,6 +190,56 @@ def _size(row: ChangeRow) -> float:
     return row.change.penalty.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
 
 
+# -- the runs of a folder --------------------------------------------------------------------------
+
+
+def history_answer(run_history: History) -> str:
+    """Return how many costs changed significantly from one run to the next."""
+    rows = [row for past in run_history.runs for _, row in compared_rows(past)]
+    significant = sum(row.verdict == "different" for row in rows)
+    if not rows:
+        return "No two runs could be compared."
+    compared = f"{len(rows):,} comparison{'' if len(rows) == 1 else 's'}"
+    if not significant:
+        return f"No cost of a primary metric changed significantly from one run to the next ({compared})."
+    times = plural(significant, "time")
+    return f"A cost of a primary metric changed significantly {times} from one run to the next ({compared})."
+
+
+def compared_rows(past: PastRun) -> list[tuple[MetricChanges, ChangeRow]]:
+    """Return the changes of a run's primary costs that have a verdict."""
+    return [
+        (metric, row)
+        for metric in past.changes
+        for row in metric.rows
+        if row.change is not None and not (row.aa or row.few)
+    ]
+
+
+def about_changes(run_history: History) -> str:
+    """Return what a significant change is, and how many false ones to expect; empty if nothing was compared."""
+    pairs = sum(bool(compared_rows(past)) for past in run_history.runs)
+    if not pairs:
+        return ""
+    of_all = f", so at most {pairs * ALPHA:.3g} of {plural(pairs, 'pair')} on average" if pairs > 1 else ""
+    return (
+        "Each run is compared with the last run before it whose control did not fail, as 'weighbridge compare' does."
+        f" At most {100 * ALPHA:g}% of pairs have a false significant change{of_all}, if identical sessions differ by"
+        f" at most {100 * SESSION_ALLOWANCE:g}%. A slow drift can be too small to be significant from run to run."
+    )
+
+
+def significant_changes(run_history: History) -> Iterator[tuple[int, MetricId, str, str]]:
+    """Yield each significant change: the number of the run, the metric, the environment, and a sentence."""
+    for number, past in enumerate(run_history.runs, 1):
+        analysis = past.run.analysis
+        for change, row in compared_rows(past):
+            if row.verdict == "different":
+                sentence = change_sentence(change, row, f"run {past.since}", f"run {number}", analysis.baseline)
+                words = plain_text(sentence, names_of(analysis))
+                yield number, change.after.metric_id, row.environment, words
+
+
 # -- differences between two runs: facts, settings, and parts that only one of them has ------------
 
 
@@ -326,13 +378,23 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
 
 def changes_in_short(facts: Sequence[FactChange]) -> str:
     """Return which facts changed, without their values: ``kernel, docker, 14 packages and 3 more``."""
-    names = dict.fromkeys(_short_name(each) for each in facts if each.kind is not FactKind.PACKAGES)
+    names = [_short_name(each) for each in facts if each.kind is not FactKind.PACKAGES]
     packages = sum(each.kind is FactKind.PACKAGES for each in facts)
-    shown_names = list(names)[:NAMED]
-    if packages:
-        shown_names.append(f"{packages} package{'' if packages == 1 else 's'}")
-    others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(shown_names)}{others}"
+    return _named(names, *([f"{packages} package{'' if packages == 1 else 's'}"] if packages else []))
+
+
+def _named(names: Sequence[str], *further: str) -> str:
+    """Return the first of several names, then the further ones, and how many were left out."""
+    once = list(dict.fromkeys(names))
+    others = f" and {len(once) - NAMED} more" if len(once) > NAMED else ""
+    return f"{', '.join((*once[:NAMED], *further))}{others}"
+
+
+def changed_in_short(past: PastRun) -> str:
+    """Return which facts and settings changed since the previous run: ``kernel, docker; settings: cpus``."""
+    settings = [each.setting.replace("_", " ") for each in past.settings]
+    words = changes_in_short(past.changed), f"settings: {_named(settings)}" if settings else ""
+    return "; ".join(filter(None, words))
 
 
 def _short_name(change: FactChange) -> str:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.analyse import Depth, analyse
 from weighbridge.analysis.comparisons import values_by_metric
 from weighbridge.analysis.conditions import PACKET_SIZES, Fact, Isolation, bare
 from weighbridge.analysis.overload import standing_values
@@ -72,12 +72,12 @@ class ComparedRun:
         return self.analysis.equivalence
 
 
-def read_run(store: RunStore, name: str = "") -> ComparedRun:
-    """Read a run for `weighbridge.features.gate.between_runs.compare_runs`.
+def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> ComparedRun:
+    """Read a run for `weighbridge.features.gate.between_runs.compare_runs`, or with less depth for `primary_changes`.
 
     Raises RunDirectoryError if the store cannot be read or is damaged.
     """
-    analysis, info, study = analyse(store), store.info(), store.study()
+    analysis, info, study = analyse(store, depth), store.info(), store.study()
     shown: Callable[[Any], Any] = hidden_options if store.secrets() is None else lambda options: options
     own = {
         ArmId(each.cell, arm.name): shown(each.options)

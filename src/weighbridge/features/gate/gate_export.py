@@ -227,18 +227,13 @@ def bmf(analysis: Analysis) -> Bmf:
         return costs
     for report in analysis.metrics:
         for row in report.comparisons:
-            if (
-                row.cost is None
-                or row.few
-                or row.verdict == "hidden"
-                or (value := finite(row.cost.penalty.estimate)) is None
-            ):
+            cost = row.usable_cost
+            if cost is None or (value := finite(cost.penalty.estimate)) is None:
                 continue
             target = Target(row.environment, report.label, report.metric, report, row)
             measured = {"value": value}
-            limits = {"lower_value": row.cost.penalty.low, "upper_value": row.cost.penalty.high}
-            if row.cost.blocks > 1:
-                measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
-            measure = f"{report.metric} cost ({cost_unit(row.cost.scale, report.unit)})"
+            limits = {"lower_value": cost.penalty.low, "upper_value": cost.penalty.high}
+            measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
+            measure = f"{report.metric} cost ({cost_unit(cost.scale, report.unit)})"
             costs.setdefault(f"{row.environment}.{target.workload}", {})[measure] = measured
     return costs

@@ -1,19 +1,27 @@
-"""The runs of a folder in chronological order: their headline costs, and the facts that changed between them."""
+"""The runs of a folder in chronological order: their headline costs, and everything that changed between them."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from weighbridge.analysis.analyse import Depth
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.errors import RunDirectoryError
+from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges, primary_changes
 from weighbridge.features.gate.compared_run import (
     ComparedRun,
     FactChange,
     Part,
+    SettingChange,
     changed_facts,
     changed_settings,
     read_run,
 )
 from weighbridge.store.run import DATABASE, RunStore
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of the folder. ``changed`` has the differences from the previous run of the same ``series``.
+    """One run of the folder, with the differences from the previous run of the same ``series``.
 
     A series is a number from 1. Its runs have the same study, baseline and workloads.
     """
@@ -34,6 +42,11 @@ class PastRun:
     run: ComparedRun
     changed: tuple[FactChange, ...]
     series: int = 1
+    settings: tuple[SettingChange, ...] = ()
+    changes: tuple[MetricChanges, ...] = ()
+    """The changes of the primary costs since the run with the number ``since``."""
+    since: int = 0
+    """The number of the last earlier run of the series whose control did not fail, from 1; 0 if there is none."""
 
     @property
     def blocks(self) -> int:
@@ -47,6 +60,13 @@ class PastRun:
             (report, row) for report in self.run.analysis.headlines for row in report.comparisons if not row.aa
         )
 
+    def change_of(self, report: MetricReport, row: Comparison) -> ChangeRow | None:
+        """Return the change of one of the `costs`; None if there is none."""
+        for metric in self.changes:
+            if metric.after.metric_id == report.metric_id:
+                return next((each for each in metric.rows if each.environment == row.environment), None)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -59,27 +79,69 @@ class History:
 
 def history(folder: Path) -> History:
     """Read the runs of a folder and of its subfolders. Raises OSError if the folder cannot be listed."""
-    read: list[ComparedRun] = []
-    skipped: list[Skipped] = []
     places, foreign = run_places(folder)
-    skipped += [Skipped(str(each.relative_to(folder)), "") for each in foreign]
-    for place in places:
-        name = str(place.relative_to(folder)) if place != folder else folder.name
+    skipped = [Skipped(str(each.relative_to(folder)), "") for each in foreign]
+
+    def tried(name: str, read: Callable[[], _T]) -> _T | None:
         try:
-            with RunStore(place) as store:
-                read.append(read_run(store, name))
+            return read()
         except (RunDirectoryError, OSError) as why:
             skipped.append(Skipped(name, str(why)))
         except (ValueError, KeyError, TypeError) as why:  # a value that Weighbridge never writes
             skipped.append(Skipped(name, type(why).__name__))
+        return None
+
+    begun = []
+    for place in places:
+        name = str(place.relative_to(folder)) if place != folder else folder.name
+        if (created := tried(name, partial(_created, place))) is not None:
+            begun.append((created, name, place))
+    in_order = (tried(name, partial(_read, place, name)) for _, name, place in sorted(begun))
+    runs = tuple(_in_series(run for run in in_order if run is not None))
+    return History(folder, runs, tuple(skipped))
+
+
+def _created(place: Path) -> float:
+    with RunStore(place) as store:
+        return float(store.info().get("created", 0.0))
+
+
+def _read(place: Path, name: str) -> ComparedRun:
+    with RunStore(place) as store:
+        return read_run(store, name, Depth.PRIMARY)
+
+
+def _in_series(runs: Iterable[ComparedRun]) -> Iterator[PastRun]:
+    """Return the runs with what changed since earlier ones of their series, without the values of trials."""
     last: dict[int, ComparedRun] = {}
-    runs = []
-    for run in sorted(read, key=lambda each: (each.created, each.name)):
-        series = next((number for number, other in last.items() if _same_programs(other, run)), len(last) + 1)
-        previous = last.get(series)
-        runs.append(PastRun(run, changed_facts(previous, run) if previous is not None else (), series))
+    usable: dict[int, tuple[int, ComparedRun]] = {}
+    for number, run in enumerate(runs, 1):
+        series = next((each for each, other in last.items() if _same_programs(other, run)), len(last) + 1)
+        past = PastRun(_without_values(run), (), series)
+        if series in last:
+            facts, settings = changed_facts(last[series], run), changed_settings(last[series], run)
+            past = replace(past, changed=facts, settings=settings)
+        if series in usable:
+            since, earlier = usable[series]
+            past = replace(past, changes=_changes(earlier, run), since=since)
+        yield past
         last[series] = run
-    return History(folder, tuple(runs), tuple(skipped))
+        if run.analysis.trust.trusted is not False:
+            usable[series] = number, run
+
+
+def _without_values(run: ComparedRun) -> ComparedRun:
+    """Return a run with its results alone: hundreds of whole runs would take gigabytes."""
+    context = replace(run.analysis.context, trials=(), facts=(), limits={}, results={})
+    analysis = replace(run.analysis, trials=(), limits={}, metrics=run.analysis.headlines, context=context)
+    return replace(run, analysis=analysis, facts=(), values={})
+
+
+def _changes(previous: ComparedRun, run: ComparedRun) -> tuple[MetricChanges, ...]:
+    try:
+        return primary_changes(previous, run)
+    except ValueError:  # another kind of baseline, only other environments, or values that Weighbridge never writes
+        return ()
 
 
 def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:

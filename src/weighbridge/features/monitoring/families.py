@@ -13,10 +13,8 @@ from statistics import fmean
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from weighbridge.features.monitoring.snapshot import Snapshot, Where, where
+from weighbridge.report.export.metric_labels import CELL, LAYERS, PREFIX, environment_labels
 
-PREFIX = "weighbridge_"
-LAYERS = ("environment", "layers", "emulated")
-CELL = ("workload", "level", *LAYERS)
 TRIAL = (*CELL, "block", "attempt")
 READING = (*CELL, "place", "name")
 COMPARED = ("cell", *LAYERS)
@@ -61,10 +59,8 @@ def _gauge(
 
 
 def _named(environment: str, moment: Snapshot) -> tuple[str, str, str]:
-    """Return an environment's name, its layers (``Xen PVH inside QEMU, TCG`` or "") and whether it is emulated."""
-    sites = moment.layers.get(environment, ())
-    layers = "; ".join(dict.fromkeys(site.names for site in sites))
-    return environment, layers, "true" if any(site.emulated for site in sites) else "false"
+    """Return the values of the labels `LAYERS`."""
+    return environment_labels(environment, moment.layers.get(environment, ()))
 
 
 def _cell(place: Where, moment: Snapshot) -> tuple[str, ...]:

@@ -148,14 +148,19 @@ def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:
     return (-near, far) if report.better == "higher" else (-far, near)
 
 
-def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
-    """Return the noise floor on the axis of costs in both directions; None if it is unknown."""
-    if scale == "ratio":
-        return report.noise if report.noise_floor is not None else None
-    if report.noise is None or report.noise_floor is not None:
+def noise_on_axis(report: MetricReport, scale: str, factor: float) -> tuple[float, float] | None:
+    """Return the noise floor on the axis of costs in both directions; None if it is unknown on this scale.
+
+    `factor` turns the metric's unit into the readable one of differences.
+    """
+    if report.noise is None or (scale == "ratio") != (report.noise_floor is not None):
         return None
-    factor = difference_unit_of(report.comparisons, report.unit)[1]
-    return report.noise[0] * factor, report.noise[1] * factor
+    by = 1.0 if scale == "ratio" else factor
+    return report.noise[0] * by, report.noise[1] * by
+
+
+def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
+    return noise_on_axis(report, scale, difference_unit_of(report.comparisons, report.unit)[1])
 
 
 def overview(analysis: Analysis) -> Chart | None:
