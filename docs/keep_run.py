@@ -1,52 +1,21 @@
 """Keep a finished run for the documentation: python docs/keep_run.py RUN NAME writes docs/runs/NAME.sqlite.xz.
 
-The archive keeps the readings over time of the first round only, and no raw outputs. The working folder and the PATH
-of the user who measured the run are replaced by usual values.
+`weighbridge registry add` makes the same file: see `weighbridge.features.archive.kept_file`.
 """
 
-import json
-import lzma
-import sqlite3
 import sys
-import tempfile
-from contextlib import closing
 from pathlib import Path
 
-FOLDER, PATH = "/home/me/project", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+from weighbridge.features.archive.kept_file import ENDING, kept_file
+from weighbridge.store.run import RunStore
 
 
 def keep(run: Path, name: str) -> Path:
     """Write the archive of a run and return its path."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "run.sqlite"
-        with closing(sqlite3.connect(run / "run.sqlite")) as source, closing(sqlite3.connect(copy)) as database:
-            source.backup(database)
-            database.execute("delete from series where trial not in (select id from trial where block = 1)")
-            ((document,),) = database.execute("select document from study")
-            for userland in _userlands(json.loads(document)):
-                _replace(database, userland.get("env", {}).get("PATH"), PATH)
-                _replace(database, userland.get("folder"), FOLDER)
-            database.commit()
-            database.execute("vacuum")
-        archive = Path(__file__).parent / "runs" / f"{name}.sqlite.xz"
-        archive.write_bytes(lzma.compress(copy.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+    archive = Path(__file__).parent / "runs" / f"{name}{ENDING}"
+    with RunStore(run) as store:
+        archive.write_bytes(kept_file(store).data)
     return archive
-
-
-def _userlands(document: dict) -> list[dict]:
-    return [each for key in ("userland", "client_userland") if (each := document["file"].get(key))]
-
-
-def _replace(database: sqlite3.Connection, old: str | None, new: str) -> None:
-    """Replace a text by another in all columns of all tables."""
-    tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
-    for table in tables if old else ():
-        for _, column, kind, *_ in database.execute(f"pragma table_info({table})").fetchall():
-            if kind.upper() in ("TEXT", ""):
-                database.execute(
-                    f"update {table} set {column} = replace({column}, ?, ?) where instr({column}, ?)",  # noqa: S608
-                    (old, new, old),
-                )
 
 
 if __name__ == "__main__":

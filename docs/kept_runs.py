@@ -1,7 +1,6 @@
 """Show the finished runs that the project keeps, for the documentation, with the program of this version."""
 
 import json
-import lzma
 import os
 import re
 import shlex
@@ -84,13 +83,14 @@ def run_directory(name: str) -> Iterator[Path]:
 @contextmanager
 def _runs(*names: str) -> Iterator[Path]:
     """Give a temporary folder that has the directories of kept runs in its folder ``runs``."""
+    from weighbridge.features.archive.kept_file import unpacked
     from weighbridge.store.run import DATABASE
 
     with tempfile.TemporaryDirectory(prefix="weighbridge-docs-") as folder:
         for name in names:
             directory = Path(folder) / "runs" / name
             directory.mkdir(parents=True)
-            (directory / DATABASE).write_bytes(lzma.decompress(_archive(name).read_bytes()))
+            (directory / DATABASE).write_bytes(unpacked(_archive(name).read_bytes(), name))
         yield Path(folder)
 
 
@@ -149,6 +149,23 @@ def write_examples(folder: Path) -> None:
                 (folder / f"{name}-published.html").write_bytes((directory / "replication.html").read_bytes())
     with run_directory(SERVER) as first, run_directory(SERVER_LATER) as second:
         _weighbridge("compare", first, second, "--html", folder / "compare.html")
+    write_index(folder)
+
+
+def write_index(folder: Path) -> None:
+    """Write the index page of the runs in ``docs/runs``, and the missing ones of the reports that it links."""
+    from weighbridge.features.archive.index_page import ListedRun, index_html
+    from weighbridge.features.archive.kept_file import ENDING
+    from weighbridge.features.archive.registry_folder import INDEX, read_run
+
+    listed = []
+    for archive in sorted(KEPT[0].glob(f"*{ENDING}")):
+        page = folder / archive.name.replace(ENDING, ".html")
+        if not page.exists():
+            with run_directory(page.stem) as directory:
+                write_page(directory, page)
+        listed.append(ListedRun(read_run(archive.read_bytes(), archive.name).entry, page.name))
+    (folder / INDEX).write_text(index_html(listed))
 
 
 @cache

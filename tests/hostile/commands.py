@@ -45,6 +45,8 @@ OF_RUNS: dict[str, str] = {
     "explain-save": "explain {run} --save {new}.yaml",
     "export": "export {run}",
     "export-csv": "export {run} --csv {new}",
+    "registry-add": "registry add {run} {new}",
+    "registry-index": "registry index {run}",
     "run-continue": "run --out {run} --yes",
     "run-unasked": "run --out {run}",
     "run-blocks": "run --out {run} --blocks 9 --yes --strict",

@@ -49,7 +49,7 @@ SIDE_BY_SIDE = (
     "test_kit_shell", "test_kit_summary", "test_kit_of_run", "test_ci_gate", "test_power_cut", "test_nfs",
     "test_storage_workloads",
     "test_image_trees", "test_image_users", "test_arm64", "test_distributions", "test_injected_truth",
-    "test_documentation", "test_latex",
+    "test_documentation", "test_latex", "test_registry",
 )  # fmt: skip
 """Modules whose tests measure nothing and mind nobody else's sites, so that two of these modules run at a time.
 `test_other_pythons`, which is in tests/pythons and marks itself, needs no userland while the others build theirs.

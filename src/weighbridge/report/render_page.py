@@ -24,6 +24,11 @@ class DocumentPage(Page):
 
 def write_document(document: Document, path: Path, run: Path | None = None) -> Path:
     """Write a document as one offline file, as `write_page` does. Raises OSError if it cannot be written."""
+    return write_page(document_page(document), path, run)
+
+
+def document_page(document: Document) -> DocumentPage:
+    """Return the page of a document."""
 
     def html(sentence: Sentence) -> Markup:
         markup = Markup()
@@ -43,7 +48,6 @@ def write_document(document: Document, path: Path, run: Path | None = None) -> P
             drawing = each.draw()
             static_px = (HALF_PX if each.fallback else FULL_PX) if drawing and drawing.axes else 0
             places[id(each)] = charts.place(drawing, static_px=static_px)
-    page = DocumentPage(
+    return DocumentPage(
         title=document.title, charts=charts, document=document, html=html, place=lambda chart: places[id(chart)]
     )
-    return write_page(page, path, run)

@@ -125,10 +125,10 @@ class SafeFolder:
         """Write over the beginning of a file, which is created if it is missing."""
         _write_and_close(self.open_file(name, os.O_WRONLY | os.O_CREAT), text.encode())
 
-    def replace(self, name: str, text: str, *, durable: bool = False) -> None:
+    def replace(self, name: str, content: str | bytes, *, durable: bool = False) -> None:
         """Replace a file: readers see the old content or the new one. If ``durable``, it survives a power cut."""
         temporary = f".{name}.{os.getpid()}"
-        self.write_new(temporary, text.encode())
+        self.write_new(temporary, content.encode() if isinstance(content, str) else content)
         if durable:
             descriptor = os.open(temporary, os.O_RDONLY | _SAFELY, dir_fd=self.descriptor)
             try:

@@ -1,0 +1,93 @@
+"""`weighbridge registry`: add and index."""
+
+import shlex
+from pathlib import Path
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.cli.messages import fail
+from weighbridge.cli.output import err, out
+from weighbridge.cli.runs import run_directory
+from weighbridge.errors import RunDirectoryError, WeighbridgeError
+from weighbridge.features.archive.entry import RegistryEntry, entry_of
+from weighbridge.features.archive.kept_file import kept_file, opened, raw_archive
+from weighbridge.features.archive.options import RegistryAddOptions, RegistryIndexOptions
+from weighbridge.features.archive.registry_folder import Index, add_run, rebuild
+from weighbridge.features.archive.text import git_commands, index_line, outcome_lines, published_lines
+from weighbridge.linux.process import run as run_command
+from weighbridge.model.command import Command
+from weighbridge.model.secret import always_hidden, variables_in
+from weighbridge.store.run import RunStore
+
+
+def add(options: RegistryAddOptions) -> None:
+    """Print what a copy of a run publishes, write the copy into a registry, and rebuild the index."""
+    run, repository = run_directory(options.run), options.repository
+    with RunStore(run) as store:
+        _require_no_values(store)
+        kept = kept_file(store, everything=options.raw, host_names=options.host_names)
+    raw = raw_archive(run) if options.raw else b""
+    with opened(kept.data, str(run)) as copy:
+        analysis = analyse(copy)
+        entry = entry_of(copy, analysis)
+        for line in published_lines(copy, analysis, entry, kept, raw, host_names=options.host_names):
+            _print(line)
+    if options.check:
+        return
+    files, changed = add_run(repository, entry, kept.data, raw)
+    index = rebuild(repository)
+    _warn(index)
+    for line in outcome_lines(repository, files, index, changed=changed):
+        _print(line)
+    if options.commit:
+        _commit(repository, entry)
+    elif changed:
+        _print("To commit it:")
+        for command in git_commands(repository, entry):
+            _print(f"  {shlex.join(command)}")
+
+
+def _require_no_values(store: RunStore) -> None:
+    """Raise RunDirectoryError if an early version of Weighbridge stored the values of variables in a run."""
+    if store.secrets() is not None:
+        return
+    study = store.study()
+    if study is None or any(always_hidden(place) for place, *_ in variables_in(study.file.model_dump())):
+        raise RunDirectoryError(
+            f"{store.directory} was measured by an early version of Weighbridge, which stored the values of "
+            "variables: measure it again"
+        )
+
+
+def index(options: RegistryIndexOptions) -> None:
+    """Rebuild the index and all pages of a registry."""
+    if not options.repository.is_dir():
+        what = "is not a folder" if options.repository.exists() else "does not exist"
+        raise RunDirectoryError(f"{options.repository} {what}: name the folder of a registry")
+    rebuilt = rebuild(options.repository)
+    _warn(rebuilt)
+    _print(index_line(options.repository, rebuilt))
+    if options.strict and rebuilt.skipped:
+        fail(f"{options.repository} has files that were skipped", RunDirectoryError.exit_code)
+
+
+def _commit(repository: Path, entry: RegistryEntry) -> None:
+    """Commit the files of a run, unless git has them already. Raises WeighbridgeError if git fails."""
+    stage, commit = git_commands(repository, entry)
+    unchanged = ("git", "-C", str(repository), "diff", "--cached", "--quiet", "--", *commit[commit.index("--") + 1 :])
+    for argv in (stage, unchanged, commit):
+        ended = run_command(Command(argv))
+        if argv is unchanged:
+            if ended.returncode == 0:
+                return
+        elif ended.returncode != 0:
+            raise WeighbridgeError(f"git could not commit the run: {ended.last_words}")
+    _print("committed; to publish it, push")
+
+
+def _warn(index: Index) -> None:
+    for each in index.skipped:
+        err().print(f"skipped {each.name}: {each.reason}", markup=False)
+
+
+def _print(line: str) -> None:
+    out().print(line, markup=False, soft_wrap=True)
