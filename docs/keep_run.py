@@ -1,4 +1,5 @@
-"""Keep a finished run for the documentation: python docs/keep_run.py RUN NAME writes docs/runs/NAME.sqlite.xz.
+"""Keep a finished run for the documentation: python docs/keep_run.py RUN NAME [FOLDER] writes
+docs/runs/NAME.sqlite.xz, or the archive in another folder.
 
 The archive keeps the readings over time of the first round only, and no raw outputs. The working folder and the PATH
 of the user who measured the run are replaced by usual values.
@@ -15,10 +16,10 @@ from pathlib import Path
 FOLDER, PATH = "/home/me/project", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def keep(run: Path, name: str) -> Path:
+def keep(run: Path, name: str, folder: Path = Path(__file__).parent / "runs") -> Path:
     """Write the archive of a run and return its path."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "run.sqlite"
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary) / "run.sqlite"
         with closing(sqlite3.connect(run / "run.sqlite")) as source, closing(sqlite3.connect(copy)) as database:
             source.backup(database)
             database.execute("delete from series where trial not in (select id from trial where block = 1)")
@@ -28,7 +29,7 @@ def keep(run: Path, name: str) -> Path:
                 _replace(database, userland.get("folder"), FOLDER)
             database.commit()
             database.execute("vacuum")
-        archive = Path(__file__).parent / "runs" / f"{name}.sqlite.xz"
+        archive = folder / f"{name}.sqlite.xz"
         archive.write_bytes(lzma.compress(copy.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
     return archive
 
@@ -50,4 +51,4 @@ def _replace(database: sqlite3.Connection, old: str | None, new: str) -> None:
 
 
 if __name__ == "__main__":
-    print(keep(Path(sys.argv[1]), sys.argv[2]))
+    print(keep(Path(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:])))

@@ -12,6 +12,8 @@ from weighbridge.secret_values import redacted
 
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
+PREFIX = "weighbridge: "
+"""The beginning of every message."""
 
 
 def take_any_character() -> None:
@@ -24,7 +26,7 @@ def take_any_character() -> None:
 def fail(message: str, code: int) -> NoReturn:
     """Print a message for each line on standard error, and exit."""
     for line in redacted(message).splitlines():
-        text = f"weighbridge: {printable(line)}"
+        text = f"{PREFIX}{printable(line)}"
         print(
             between_words(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else text, file=sys.stderr
         )
