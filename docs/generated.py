@@ -545,9 +545,7 @@ def table_entry(kind: str) -> str:
 def function(name: str) -> str:
     """Return the signature and docstring of a function of the model, named as ``MODULE/FUNCTION``."""
     module, _, function_name = name.partition("/")
-    (definition,) = _parsed(getattr(importlib.import_module(f"weighbridge.model.{module}"), function_name))
-    assert isinstance(definition, ast.FunctionDef)
-    return _method(definition)
+    return _method(_function(getattr(importlib.import_module(f"weighbridge.model.{module}"), function_name)))
 
 
 def _parsed(definition: object) -> list[ast.stmt]:
@@ -575,11 +573,91 @@ def _table_of_fields(base: type) -> str:
     return table(("name", "type", "default", "description"), rows) if rows else ""
 
 
+def python_api() -> str:
+    """Return the functions and classes of the public Python API."""
+    import weighbridge
+
+    public = [getattr(weighbridge, name) for name in weighbridge.__all__ if name != "__version__"]
+    parts = [_method(_function(each)) for each in public if inspect.isfunction(each)]
+    for each in public:
+        if isinstance(each, type) and not issubclass(each, Exception):
+            parts += [f"### {each.__name__}", prose(inspect.getdoc(each)), _fields_in_words(each)]
+            parts += [_method(method, "####") for method in _methods(each)]
+    return "\n\n".join(_with_examples(part) for part in parts if part)
+
+
+def pytest_fixture() -> str:
+    """Return the parameters of the fixture of pytest."""
+    from weighbridge.api.pytest_plugin import weigh_within
+
+    method = _function(weigh_within)
+    method.name = "weigh"
+    return _method(method)
+
+
+def run_tables() -> str:
+    """Return the tables of ``run.sqlite`` with their columns."""
+    from weighbridge.store.format import MEANINGS
+    from weighbridge.store.schema import columns_by_table
+
+    parts = []
+    for name, (row, meanings, stable) in MEANINGS.items():
+        types = columns_by_table()[name]
+        rows = [(code(column), types[column], meaning) for column, meaning in meanings.items()]
+        note = "" if stable else " This table is not stable."
+        parts.append(f"### {name}\n\nOne row: {row}{note}\n\n{table(('column', 'type', 'meaning'), rows)}")
+    return "\n\n".join(parts)
+
+
+def run_keys() -> str:
+    """Return the stable keys of the table ``run``."""
+    from weighbridge.store.format import STABLE_KEYS
+
+    return table(("key", "value"), [(code(key), meaning) for key, meaning in STABLE_KEYS.items()])
+
+
+def schema_version() -> str:
+    """Return the version of the schema of ``run.sqlite``."""
+    from weighbridge.store.schema import VERSION
+
+    return f"The newest version is {VERSION}."
+
+
+def notebook(name: str) -> str:
+    """Return a notebook with its outputs: it is executed for that."""
+    from notebook_pages import page
+
+    return page(name)
+
+
+def _with_examples(text: str) -> str:
+    """Return a text with its examples as blocks of code."""
+    return re.sub(r"^>>> .*(?:\n(?!\n).+)*", lambda example: f"```pycon\n{example[0]}\n```", text, flags=re.MULTILINE)
+
+
+def _function(function: object) -> ast.FunctionDef:
+    (definition,) = _parsed(function)
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
+
+
+def _fields_in_words(base: type) -> str:
+    """Return a table of the fields of a class, without defaults."""
+    body = _body(base)
+    rows = []
+    for field, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign) and not ast.unparse(field.target).startswith("_"):
+            is_documented = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            text = str(after.value.value) if is_documented else ""
+            rows.append((code(ast.unparse(field.target)), code(ast.unparse(field.annotation)), prose(text)))
+    return table(("name", "type", "description"), rows) if rows else ""
+
+
 def _methods(base: type) -> list[ast.FunctionDef]:
     return [each for each in _body(base) if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
 
 
-def _method(method: ast.FunctionDef) -> str:
+def _method(method: ast.FunctionDef, heading: str = "###") -> str:
     decorators = {ast.unparse(each) for each in method.decorator_list}
     arguments = method.args
     arguments.args = [each for each in arguments.args if each.arg not in ("self", "cls")]
@@ -587,13 +665,15 @@ def _method(method: ast.FunctionDef) -> str:
         if each.annotation is not None and ast.unparse(each.annotation) in ("Any", "Any | None"):
             each.annotation = None
     returned = f" -> {ast.unparse(method.returns)}" if method.returns and ast.unparse(method.returns) != "Any" else ""
-    words = "" if "property" in decorators else f"({ast.unparse(arguments)})"
+    words = "" if decorators & {"property", "cached_property"} else f"({ast.unparse(arguments)})"
     last = method.body[-1]
     simple = len(method.body) == 2 and isinstance(last, ast.Return) and last.value is not None
     value = _plain(last.value) if simple and isinstance(last, ast.Return) else ""
     default = f"Default: {code(value)}." if value and "self." not in value else ""
     signature = f"```python\n{method.name}{words}{returned}\n```"
-    return "\n\n".join(filter(None, [f"### {method.name}", signature, prose(ast.get_docstring(method)), default]))
+    return "\n\n".join(
+        filter(None, [f"{heading} {method.name}", signature, prose(ast.get_docstring(method)), default])
+    )
 
 
 def _plain(value: ast.expr | None) -> str:
@@ -829,6 +909,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,
     "exit-codes": exit_codes, "json-commands": json_commands, "presets": presets, "preset-keys": preset_keys,
     "costs-by-workload": costs_by_workload,
+    "python-api": python_api, "pytest-fixture": pytest_fixture, "run-tables": run_tables, "run-keys": run_keys,
+    "schema-version": schema_version, "notebook": notebook,
 }  # fmt: skip
 """The name of a part -> the function that makes it."""
 

@@ -75,7 +75,7 @@ def site(x: float, title: str, detail: str, program: str = "program or server") 
 
 
 FLOORS = (
-    ("commands: weigh, run, plan, report, doctor, clean, ...", "cli/"),
+    ("commands: weigh, run, report, doctor, ..., and the Python API", "cli/  api/"),
     ("terminal, page, charts, JSON, CSV", "report/"),
     ("costs, verdicts, remarks", "analysis/"),
     ("opens environments, runs trials, saves them, cleans up", "runner/  study/  store/"),

@@ -118,6 +118,7 @@ NO_RUN = {
     "init file": "a new study file",
     "kit --out": "a new folder",
     "export --csv": "a folder of tables",
+    "export --parquet": "a folder of tables",
     "calibrate --out": "a folder of new runs",
     "report --html": "a page",
     "compare --html": "a page",

@@ -55,7 +55,7 @@ class Feature:
 
     ``commands`` are the places of its commands, ``module:NAME``, by name. Help lists them after the command that
     ``after`` names, or last. ``documents`` are the JSON documents of its commands: ``module:type`` by the name for
-    ``schema``.
+    ``schema``. ``api`` are functions that the Python API needs: ``module:function`` by name.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +63,7 @@ class Feature:
     documents: Mapping[str, str] = field(default_factory=dict)
     pages: Sequence[FurtherPage] = ()
     watchers: Sequence[Watcher] = ()
+    api: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.cache

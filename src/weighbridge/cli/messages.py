@@ -21,6 +21,8 @@ from weighbridge.secret_values import redacted
 
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
+PREFIX = "weighbridge: "
+"""The beginning of every message."""
 _KINDS = {WRONG_COMMAND_LINE: "command-line", 4: "unavailable"}
 """The kind of a failure that has no class, by its exit code."""
 
@@ -89,7 +91,7 @@ def fail(
             *message.splitlines(),
             *([f"to continue: {shlex.join(continue_with)}"] if continue_with else []),
         ):
-            text = f"weighbridge: {printable(line)}"
+            text = f"{PREFIX}{printable(line)}"
             width = shutil.get_terminal_size().columns
             print(between_words(text, width) if sys.stderr.isatty() else text, file=sys.stderr)
     sys.exit(code)

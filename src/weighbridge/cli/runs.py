@@ -1,5 +1,6 @@
-"""The run directory that the user names, and the command that continues the run in it."""
+"""The run directory that the user names or gets, and the command that continues the run in it."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,12 @@ from weighbridge.errors import Interrupted, RunDirectoryError, WeighbridgeError
 from weighbridge.store.run import DATABASE, RunStore
 
 _LISTED = 20
+
+
+def default_folder() -> Path:
+    """Return the folder for runs of weigh. It is outside of the measured folder, which would grow during the run."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    return Path(base) / "weighbridge/runs"
 
 
 def run_directory(path: Path) -> Path:

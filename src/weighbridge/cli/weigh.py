@@ -22,7 +22,7 @@ from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, write_new
 from weighbridge.cli.progress import show
 from weighbridge.cli.run import new_directory, report_run
-from weighbridge.cli.runs import continuable, holds_a_run
+from weighbridge.cli.runs import continuable, default_folder, holds_a_run
 from weighbridge.cli.timing import print_timing, timing_since_start
 from weighbridge.cli.variables import given_variables
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
@@ -227,7 +227,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
     variables, concurrent = [*given_variables(options.what.env)], options.limits.allow_concurrent
     if directory is not None:
         _require_own_run(directory, study)
-    directory = directory or _runs() / new_directory(study).name
+    directory = directory or default_folder() / new_directory(study).name
     approval.announce(study, directory, quick_test=length.quick_test, timed=False)
     with (
         use_display_names(names_of_study(study)),
@@ -293,12 +293,6 @@ def _this_machine(env: Sequence[str]) -> Mapping[str, Any]:
     if str(folder) in NO_START_FOLDERS:
         fail(f"programs cannot start in {folder}, which every environment replaces: cd ~ first", WRONG_COMMAND_LINE)
     return {"kind": "host", **({} if folder == Path("/") else {"folder": str(folder)}), "env": _variables(env)}
-
-
-def _runs() -> Path:
-    """Return the folder for runs. It is outside of the measured folder, which would otherwise grow during the run."""
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
-    return Path(base) / "weighbridge/runs"
 
 
 def _variables(env: Sequence[str]) -> dict[str, str]:

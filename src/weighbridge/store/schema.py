@@ -103,20 +103,21 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
         raise RunDirectoryError(f"{where} is damaged: its database has a view, a trigger or a virtual table")
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")
-    for table, columns in _columns().items():
+    for table, columns in columns_by_table().items():
         present = _columns_of(connection, table)
-        if missing := columns - present:
+        if missing := columns.keys() - present.keys():
             fault = f"the table '{table}' has no column '{min(missing)}'" if present else f"it has no table '{table}'"
             raise RunDirectoryError(f"{where} is damaged: {fault}")
 
 
 @cache
-def _columns() -> dict[str, set[str]]:
+def columns_by_table() -> dict[str, dict[str, str]]:
+    """Return the tables of the newest version: the SQL type of each column."""
     with closing(sqlite3.connect(":memory:")) as empty:
         empty.executescript("".join((TABLES, *UPGRADES.values())))
-        tables = empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        return {table: _columns_of(empty, table) for (table,) in tables}
+        names = empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {name: _columns_of(empty, name) for (name,) in names}
 
 
-def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+def _columns_of(connection: sqlite3.Connection, table: str) -> dict[str, str]:
+    return {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({table})")}

@@ -73,16 +73,20 @@ REPORT = Declared(
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Export a run's measurements, costs and CPU times as CSV."""
+    """Export a run's measurements, costs and CPU times as CSV or Parquet."""
 
     run: Path = argument("RUN", "A run directory.")
     csv: Path | None = option("--csv FOLDER", "Folder for measurements.csv, costs.csv and programs.csv.")
     as_json: bool = json_flag()
+    parquet: Path | None = option("--parquet FOLDER", "Folder for the same tables as Parquet. Needs pyarrow.")
 
 
 EXPORT = Declared(
     "weighbridge.cli.export:export",
     ExportOptions,
-    ("weighbridge export runs/first-look-20261121-090000 --csv tables/",),
+    (
+        "weighbridge export runs/first-look-20261121-090000 --csv tables/",
+        "weighbridge export RUN --parquet tables/",
+    ),
     documents=("files",),
 )

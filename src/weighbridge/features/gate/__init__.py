@@ -14,4 +14,5 @@ FEATURE = Feature(
         "history": "weighbridge.features.gate.history_json:HistoryDocument",
         "gate": "weighbridge.features.gate.gate_export:GateDocument",
     },
+    api={"compared_costs": "weighbridge.features.gate.compared_costs:compared_costs"},
 )

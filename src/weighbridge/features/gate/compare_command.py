@@ -1,7 +1,9 @@
 """`weighbridge compare`."""
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
@@ -52,9 +54,15 @@ def compared(runs: list[Path], allowance: float, margin: float | None, on_purpos
             fail(f"{each} is named twice: name different runs", WRONG_COMMAND_LINE)
     read = [_read(each, str(name)) for each, name in zip(places, runs, strict=True)]
     try:
-        return compare_runs(*read, allowance=allowance, margin=margin, on_purpose=on_purpose)
+        return comparison_of(read, allowance=allowance, margin=margin, on_purpose=on_purpose)
     except FactNotChangedError as error:
         fail(f"--changed: {error}", WRONG_COMMAND_LINE)
+
+
+def comparison_of(runs: Sequence[ComparedRun], **settings: Any) -> RunsCompared:
+    """Compare runs with the first one. Raises RunDirectoryError if they answer different questions."""
+    try:
+        return compare_runs(*runs, **settings)
     except OtherQuestionError as error:
         raise RunDirectoryError(str(error)) from None
 
@@ -69,7 +77,12 @@ def percent(option: str, text: str) -> float:
 
 def _read(directory: Path, name: str) -> ComparedRun:
     with RunStore(directory) as store:
-        run = read_run(store, name)
+        return readable(store, name)
+
+
+def readable(store: RunStore, name: str) -> ComparedRun:
+    """Read a run to compare it. Raises RunDirectoryError if none of its trials succeeded."""
+    run = read_run(store, name)
     if not run.analysis.metrics:
-        raise RunDirectoryError(f"{directory} has nothing to compare, because none of its trials succeeded")
+        raise RunDirectoryError(f"{store.directory} has nothing to compare, because none of its trials succeeded")
     return run

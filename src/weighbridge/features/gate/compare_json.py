@@ -204,7 +204,7 @@ def _pair(first: str, second: str, pair: between.RunPair) -> PairRow:
         first, second, between.disturbed_alike(pair.first, pair.second), fact_rows(pair.facts),
         fact_rows(pair.on_purpose), pair.settings,
         tuple(OnlyRow(each.part, each.name, second if each.second else first) for each in pair.only),
-        tuple(_cost(metric, row) for metric in pair.metrics for row in metric.rows),
+        changed_costs(pair),
         tuple(
             ChangedValue(own.environment, *_place(metric.before), own.before, own.after, *_limits(own.penalty),
                          cost_unit(own.scale, metric.before.unit))
@@ -212,6 +212,11 @@ def _pair(first: str, second: str, pair: between.RunPair) -> PairRow:
         ),
         pair.no_own_values,
     )  # fmt: skip
+
+
+def changed_costs(pair: between.RunPair) -> tuple[ChangedCost, ...]:
+    """Return the rows of every cost that both runs have."""
+    return tuple(_cost(metric, row) for metric in pair.metrics for row in metric.rows)
 
 
 def _cost(metric: MetricChanges, row: ChangeRow) -> ChangedCost:

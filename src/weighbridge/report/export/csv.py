@@ -11,6 +11,7 @@ from weighbridge.analysis.run_result import VERSION, finite
 from weighbridge.model.address import MetricId
 from weighbridge.model.text import printable
 from weighbridge.report.export.json import arm_cost, limits_of, within
+from weighbridge.report.export.parquet import Tables
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.text.remarks import coded_text
 from weighbridge.report.text.trial_flags import stable_text
@@ -44,6 +45,13 @@ PROGRAM_COLUMNS = {
 }  # fmt: skip
 
 
+def tables(store: RunStore, analysis: Analysis) -> Tables:
+    """Yield ``measurements``, ``costs`` and ``programs``: the types of the columns, and the rows."""
+    yield "measurements", MEASUREMENT_COLUMNS, _measurements(store, analysis)
+    yield "costs", COST_COLUMNS, _costs(store, analysis)
+    yield "programs", PROGRAM_COLUMNS, _programs(store, analysis)
+
+
 def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None) -> tuple[Path, Path]:
     """Write ``measurements.csv`` and ``costs.csv`` into `directory` (made where missing) and give their paths.
 
@@ -60,15 +68,18 @@ def write_csv(store: RunStore, directory: Path, analysis: Analysis | None = None
     directory.mkdir(parents=True, exist_ok=True)
     measurements, costs = directory / "measurements.csv", directory / "costs.csv"
     _write(measurements, MEASUREMENT_COLUMNS, _measurements(store, analysis))
+    _write(costs, COST_COLUMNS, _costs(store, analysis))
+    return measurements, costs
+
+
+def _costs(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
     origin = provenance(store)
     about = {"version": VERSION, "run": analysis.run_id, "date": origin.date, "kernel": origin.kernel}
-    rows = [
+    return [
         {**about, "engine": origin.engine.get(row.environment), **_cost_row(analysis, m, row)}
         for m in analysis.metrics
         for row in m.comparisons
     ]
-    _write(costs, COST_COLUMNS, rows)
-    return measurements, costs
 
 
 def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
@@ -97,7 +108,11 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
 
     The figures are those of `weighbridge.analysis.program_use`.
     """
-    analysis = analysis or analyse(store)
+    _write(directory / "programs.csv", PROGRAM_COLUMNS, _programs(store, analysis or analyse(store)))
+    return directory / "programs.csv"
+
+
+def _programs(store: RunStore, analysis: Analysis) -> list[dict[str, object]]:
     trials = {trial.id: trial for trial in analysis.trials}
     rows: list[dict[str, object]] = []
     for sample in store.samples(*UNITS, *OF_SITES):
@@ -109,8 +124,7 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
                 "unit": UNITS.get(sample.name, "s"), "value": sample.value, "outcome": trial.outcome,
                 **_within(analysis, trial.environment),
             })  # fmt: skip
-    _write(directory / "programs.csv", PROGRAM_COLUMNS, rows)
-    return directory / "programs.csv"
+    return rows
 
 
 def _within(analysis: Analysis, environment: str) -> dict[str, object]:

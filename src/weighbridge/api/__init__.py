@@ -1,0 +1,1 @@
+"""The Python API: loads runs, returns their costs as typed rows, measures and compares."""
