@@ -197,7 +197,13 @@ def test_the_command_that_continues_a_run_is_a_list(weighbridge: Weighbridge, re
     monkeypatch.setattr(running, "run_study", fail)
     said = weighbridge("run", "--out", run, "--json")
     (step,) = json.loads(said.out)["next_steps"]
-    assert step["code"] == "unfinished" and step["command"] == ["weighbridge", "run", "--out", str(run)]
+    assert step["code"] == "unfinished" and step["command"] == [
+        "weighbridge",
+        "run",
+        "--out",
+        str(run),
+        "--allow-concurrent",
+    ]
     assert said.err.splitlines()[-1] == f"weighbridge: to continue: {' '.join(step['command'])}"
 
 

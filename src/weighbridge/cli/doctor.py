@@ -95,8 +95,10 @@ def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]], remedie
     remedies: list[str] = []
     for section in _SECTIONS:
         _print(section, rows_of(sections.get(section, ()), remedies))
-    unverified = {row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]}
-    _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
+    unverified: dict[str, list[str]] = {}
+    for row in (row for rows in sections.values() for row in rows if row["unverified"]):
+        unverified.setdefault(row["unverified"], []).append(row["name"])
+    _print(UNVERIFIED, [("", f"{'; '.join(names)}: {why}") for why, names in unverified.items()])
     _print(remedies_title, [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
 
 

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.cli.files import report_files
 from weighbridge.cli.messages import fail
 from weighbridge.cli.output import err, out
 from weighbridge.cli.runs import run_directory
@@ -11,6 +12,7 @@ from weighbridge.errors import RunDirectoryError, WeighbridgeError
 from weighbridge.features.archive.entry import RegistryEntry, entry_of
 from weighbridge.features.archive.kept_file import kept_file, opened, raw_archive
 from weighbridge.features.archive.options import RegistryAddOptions, RegistryIndexOptions
+from weighbridge.features.archive.registry_folder import INDEX as INDEX_PAGE
 from weighbridge.features.archive.registry_folder import Index, add_run, rebuild
 from weighbridge.features.archive.text import git_commands, index_line, outcome_lines, published_lines
 from weighbridge.linux.process import run as run_command
@@ -32,18 +34,17 @@ def add(options: RegistryAddOptions) -> None:
         for line in published_lines(copy, analysis, entry, kept, raw, host_names=options.host_names):
             _print(line)
     if options.check:
+        report_files((), "nothing was written")
         return
     files, changed = add_run(repository, entry, kept.data, raw)
     index = rebuild(repository)
     _warn(index)
-    for line in outcome_lines(repository, files, index, changed=changed):
-        _print(line)
+    lines = list(outcome_lines(repository, files, index, changed=changed))
     if options.commit:
-        _commit(repository, entry)
+        lines += _commit(repository, entry)
     elif changed:
-        _print("To commit it:")
-        for command in git_commands(repository, entry):
-            _print(f"  {shlex.join(command)}")
+        lines += ["To commit it:", *(f"  {shlex.join(command)}" for command in git_commands(repository, entry))]
+    report_files([repository / each for each in files], "\n".join(lines))
 
 
 def _require_no_values(store: RunStore) -> None:
@@ -65,23 +66,23 @@ def index(options: RegistryIndexOptions) -> None:
         raise RunDirectoryError(f"{options.repository} {what}: name the folder of a registry")
     rebuilt = rebuild(options.repository)
     _warn(rebuilt)
-    _print(index_line(options.repository, rebuilt))
+    report_files([options.repository / INDEX_PAGE], index_line(options.repository, rebuilt))
     if options.strict and rebuilt.skipped:
         fail(f"{options.repository} has files that were skipped", RunDirectoryError.exit_code)
 
 
-def _commit(repository: Path, entry: RegistryEntry) -> None:
-    """Commit the files of a run, unless git has them already. Raises WeighbridgeError if git fails."""
+def _commit(repository: Path, entry: RegistryEntry) -> list[str]:
+    """Commit the files of a run, unless git has them already; return what to say. Raises WeighbridgeError."""
     stage, commit = git_commands(repository, entry)
     unchanged = ("git", "-C", str(repository), "diff", "--cached", "--quiet", "--", *commit[commit.index("--") + 1 :])
     for argv in (stage, unchanged, commit):
         ended = run_command(Command(argv))
         if argv is unchanged:
             if ended.returncode == 0:
-                return
+                return []
         elif ended.returncode != 0:
             raise WeighbridgeError(f"git could not commit the run: {ended.last_words}")
-    _print("committed; to publish it, push")
+    return ["committed; to publish it, push"]
 
 
 def _warn(index: Index) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from weighbridge.cli.declared import App, Declared, argument, flag
+from weighbridge.cli.options import json_flag
 
 _COMMANDS = "weighbridge.features.archive.command"
 _repository = partial(argument, "REPO", "The folder of the registry, usually a git repository.")
@@ -24,6 +25,7 @@ class RegistryAddOptions:
     host_names: bool = flag("--host-names", "Keep the names and public addresses of hosts.")
     check: bool = flag("--check", "Only print what would be published.")
     commit: bool = flag("--commit", "Also commit the new files with git.")
+    as_json: bool = json_flag()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class RegistryIndexOptions:
 
     repository: Path = _repository()
     strict: bool = flag("--strict", "Exit with 6 if a file had to be skipped.")
+    as_json: bool = json_flag()
 
 
 REGISTRY = App(
@@ -46,5 +49,8 @@ ADD = Declared(
         "weighbridge registry add runs/first-look-20261121-090000 results/ --check",
         "weighbridge registry add RUN results/ --commit",
     ),
+    documents=("files",),
 )
-INDEX = Declared(f"{_COMMANDS}:index", RegistryIndexOptions, ("weighbridge registry index results/",))
+INDEX = Declared(
+    f"{_COMMANDS}:index", RegistryIndexOptions, ("weighbridge registry index results/",), documents=("files",)
+)
