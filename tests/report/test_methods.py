@@ -20,6 +20,7 @@ import pytest
 
 from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.run_result import document_json
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
@@ -27,7 +28,8 @@ from weighbridge.model.host import NODE
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.documents import PARAGRAPH, run_methods
-from weighbridge.report.export.json import report_json
+from weighbridge.report.export.json import run_result
+from weighbridge.report.latex import latex
 from weighbridge.report.text.formatting import quantity, share_size
 from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.verdicts import duration_text
@@ -55,15 +57,15 @@ def test_every_number_of_a_kept_run_is_in_the_run(name: str, tmp_path: Path):
     (tmp_path / DATABASE).write_bytes(lzma.decompress(RUNS[name].read_bytes()))
     with RunStore(tmp_path) as store, closing(sqlite3.connect(tmp_path / DATABASE)) as database:
         analysis = analyse(store)
-        sentences = methods_sentences(store, analysis)
-        document = report_json(store, analysis)
+        result = run_result(store, analysis)
+        sentences, document = methods_sentences(store, analysis, result), document_json(result)
         for sentence in sentences:
             assert_sentence(sentence)
         text = " ".join(sentences)
         for known in sorted(known_texts(document, database), key=len, reverse=True):
             text = text.replace(known, "")
         assert {*NUMBER.findall(text)} <= {*numbers(document, database)}
-        assert is_plain(run_methods(store, analysis, as_latex=True))
+        assert is_plain(latex(" ".join(sentences)))
 
 
 def known_texts(document: dict[str, Any], database: sqlite3.Connection) -> Iterator[str]:

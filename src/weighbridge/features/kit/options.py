@@ -11,8 +11,8 @@ from weighbridge.cli.options import complete_study, json_flag
 class KitOptions:
     """Write a folder with everything to run a study by hand, without Weighbridge.
 
-    The folder has a Dockerfile, Compose files, scripts and a README. With --run, it contains a finished run
-    instead, and a script that repeats the run with Weighbridge and compares both.
+    The folder has a Dockerfile, Compose files, scripts and a README. With --run, it contains a finished run instead,
+    and a script that repeats the run with Weighbridge and compares both.
     """
 
     study: str | None = argument(

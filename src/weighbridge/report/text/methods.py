@@ -38,9 +38,12 @@ MOST_PACKAGES = 8
 _UNNAMED = "a hypervisor (unnamed)"
 
 
-def methods_sentences(store: RunStore, analysis: Analysis) -> list[str]:
-    """Return the sentences of a paragraph for the methods section of a paper, each in one line."""
-    document = run_result(store, analysis)
+def methods_sentences(store: RunStore, analysis: Analysis, document: RunResult | None = None) -> list[str]:
+    """Return the sentences of a paragraph for the methods section of a paper, each in one line.
+
+    ``document`` is the result of the run, if it is known already.
+    """
+    document = document or run_result(store, analysis)
     with use_display_names(names_of(analysis)):
         sentences = [
             *_subject(store, analysis, document),
