@@ -52,7 +52,7 @@ def index_html(runs: Iterable[ListedRun], skipped: Sequence[SkippedFile] = ()) -
     machines = [_machine(group) for group in _grouped(newest_first, 0)]
     costs = [cost for each in newest_first for cost in each.entry.costs]
     facets = {
-        "machine": [(each.name, each.title) for each in machines],
+        "machine": [(each.name, f"{each.title} {each.about}") for each in machines],
         "study": [(name, name) for name in sorted({each.entry.study for each in newest_first})],
         "environment": [(name, name) for name in sorted({cost.environment for cost in costs})],
         "verdict": [(verdict, WORDS.get(verdict, verdict)) for verdict in sorted({cost.shown_as for cost in costs})],
