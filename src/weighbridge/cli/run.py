@@ -113,10 +113,11 @@ def new_directory(study: Study) -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def report_run(store: RunStore, progress: Shown) -> Analysis | None:
+def report_run(store: RunStore, progress: Shown, *, screen: bool = True, lasting: bool = True) -> Analysis | None:
     """Write the page, print the verdicts and the path of the page, and return their analysis.
 
-    If no trial has ended there is nothing to report: return None.
+    If no trial has ended there is nothing to report: return None. Without ``screen``, print no verdicts. ``lasting``
+    is whether the run can be continued.
     """
     progress.close()
     if not store.finished():
@@ -129,8 +130,9 @@ def report_run(store: RunStore, progress: Shown) -> Analysis | None:
     analysis = analyse(store)
     html.write_html(store, page, analysis)
     ended = unfinished(store.info())
-    print_report(
-        analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
-        variables=variables_of(store.secrets() or ()),
-    )  # fmt: skip
+    if screen:
+        print_report(
+            analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
+            variables=variables_of(store.secrets() or ()), lasting=lasting,
+        )  # fmt: skip
     return analysis

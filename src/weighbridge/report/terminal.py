@@ -42,7 +42,7 @@ from weighbridge.report.text.explanation import MOST_SHORTENED, cause_lines, cau
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
-from weighbridge.report.text.next_step import continuing, first_set, next_blocks, nothing_settles
+from weighbridge.report.text.next_step import continuing, first_set, next_blocks, nothing_settles, weigh_again
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -93,6 +93,8 @@ class NextCommand:
     """Whether the command ends here, and says itself how an unfinished run goes on."""
     variables: Sequence[str] = ()
     """The environment variables from which the secrets of its study take their values."""
+    lasting: bool = True
+    """Whether the run can be continued."""
 
 
 def print_report(
@@ -106,13 +108,15 @@ def print_report(
     yes: bool = False,
     ended: bool = False,
     variables: Sequence[str] = (),
+    lasting: bool = True,
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
     `everything`: not a screen, but all steps, curves, paths, tables and remarks. `tables`: these metrics' tables.
     `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`: whether
     the command that adds blocks starts without asking. `ended`: whether the command ends here, which says itself how
-    an unfinished run goes on. `variables`: those from which the secrets of its study take their values.
+    an unfinished run goes on. `variables`: those from which the secrets of its study take their values. `lasting`:
+    whether the run can be continued.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
@@ -131,7 +135,7 @@ def print_report(
                 out,
                 answer(analysis),
                 bodies(analysis, out.width),
-                NextCommand(run, yes=yes, ended=ended, variables=variables),
+                NextCommand(run, yes=yes, ended=ended, variables=variables, lasting=lasting),
                 pages,
                 further=further,
             )
@@ -206,9 +210,11 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     start = shlex.join(continuing("run", run.directory, yes=run.yes, variables=run.variables))
     remarks = [plural(hidden, "more remark")] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
-    if (open_ := next_blocks(analysis)) is not None:
+    if (open_ := next_blocks(analysis)) is not None and not run.lasting:
+        yield from styled(weigh_again(open_), "dim").wrap(Console(width=width), width)
+    elif open_ is not None:
         commands.insert(0, (open_.sentence.removesuffix("."), f"{start} --rounds {open_.blocks}"))
-    elif analysis.unfinished and not run.ended:
+    elif analysis.unfinished and run.lasting and not run.ended:
         commands.insert(0, ("Next, unless it is still running", start))
     elif sentence := nothing_settles(analysis):
         yield from styled(sentence, "dim").wrap(Console(width=width), width)

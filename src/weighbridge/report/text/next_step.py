@@ -80,6 +80,11 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     return NextBlocks(blocks, f"Next: about {blocks} rounds{_more(analysis, needed)} {end}.{_price(analysis)}")
 
 
+def weigh_again(open_: NextBlocks) -> str:
+    """Return the next step for a run that cannot be continued."""
+    return f"Next: weigh again with --rounds {open_.blocks}, which would probably decide more."
+
+
 def nothing_settles(analysis: Analysis) -> str:
     """Return why no number of rounds is named for an undecided primary metric; empty if none is, or one is named."""
     rows = [row for report in analysis.headlines for row in report.comparisons if row.shown_as == "inconclusive"]
