@@ -214,7 +214,7 @@ def test_several_programs_are_workloads_of_one_study():
     command = registry.workloads()["command"].command
     argvs = [command("solo", cell.options, None).argv for cell in study.cells]  # type: ignore[arg-type]
     assert argvs == [("./prog", "--name={x}"), ("./prog", "b")]
-    assert "sort, find at head" in study.file.question
+    assert "slower are sort, find at head" in study.file.question
     plain = made("./prog", commands={"sort": ["./prog"], "find": ["./prog", "b"]})
     assert [cell.workload for cell in plain.cells] == ["sort", "find"]
     assert "docker" in {arm.name for arm in plain.arms}

@@ -32,6 +32,7 @@ URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}(/[A-Za-z0-9._~:/?#@!$&'*+,
 _FROM_STRANGER = (
     "The author of this pull request can change the job that measured this. Do not take these figures as proof."
 )
+_DETECTABLE = "Detectable: the smallest cost that this run would probably have detected."
 _NOTHING_DIFFERED = "Nothing else that Weighbridge records differed."
 
 
@@ -64,7 +65,7 @@ def _lines(analysis: Analysis, *, page: str, stranger: bool) -> Iterator[str]:
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
     if rows:
         yield from markdown_table(_heads(analysis), [_cells(*each) for each in rows[:MOST_ROWS]])
-        yield ""
+        yield from ("", _DETECTABLE, "")
     if len(rows) > MOST_ROWS:
         yield from (f"The report has {plural(len(rows) - MOST_ROWS, 'more comparison')}.", "")
     if analysis.metrics and (sentence := trust_sentence(analysis)):

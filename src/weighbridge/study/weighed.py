@@ -168,7 +168,10 @@ def _words(command: Sequence[str]) -> str:
 
 def _question_of_commits(weighed: Weighed, base: str, head: str) -> str:
     """Return the question about two versions of one program or of several."""
-    begin, than = ("What does", "cost against") if weighed.metrics else ("How much slower is", "than")
+    several = len(weighed.commands) > 1
+    begin, than = f"How much slower {'are' if several else 'is'}", "than"
+    if weighed.metrics:
+        begin, than = f"What {'do' if several else 'does'}", "cost against"
     programs = ", ".join(weighed.commands) or _quoted(_words(weighed.command))
     return f"{begin} {programs} at {HEAD} {head} {than} at {BASE} {base}?"
 
