@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,25 @@ def test_a_program_that_one_version_does_not_have(tmp_path: Path):
     done = weigh(repo, "--base", "HEAD^", "--rounds", "2", "--", "./ask")
     assert done.returncode == 2 and not (tmp_path / "run").exists()
     assert re.search(r"\./ask: no such program in base \([0-9a-f]{10}\) after its build", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("during", ["build", "run"])
+def test_an_interrupted_command_leaves_no_tree(tmp_path: Path, during: str):
+    repo = repository(tmp_path / "repo", {"nap": "#!/bin/sh\nsleep 0.1\n"}, {"other": ""})
+    build = f"sh -c 'touch {tmp_path}/begun; sleep 60'" if during == "build" else "./nap"
+    argv = [*WEIGHBRIDGE.split(), "weigh", "--out", str(tmp_path / "run"), "--base", "HEAD^", "--build", build]
+    env = {**os.environ, "WEIGHBRIDGE_CACHE": str(tmp_path / "cache")}
+    with (tmp_path / "stderr").open("wb") as err:
+        process = subprocess.Popen([*argv, "--", "./nap"], cwd=repo, stdout=err, stderr=err, env=env)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if (tmp_path / "begun").exists() or b"trials done" in (tmp_path / "stderr").read_bytes():
+            break
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 143, (tmp_path / "stderr").read_text()
+    assert [*(tmp_path / "cache/revisions").iterdir()] == [] and git(repo, "worktree", "list").count("\n") == 0
+    assert "to continue" not in (tmp_path / "stderr").read_text(), "its trees are gone"
 
 
 # -- as a job of GitHub runs it ---------------------------------------------------------------------
