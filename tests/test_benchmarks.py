@@ -5,7 +5,7 @@ import math
 import random
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -256,3 +256,12 @@ def test_both_orders_of_a_run_are_printed(order: ModuleType, tmp_path: Path, mon
     head, false_cost, pairs, docker, control = capsys.readouterr().out.splitlines()[1:]
     assert head.endswith("24 native trials") and "false cost" in false_cost and "5 pairs of 10 and 10" in pairs
     assert docker.startswith("  docker: interleaved") and control.startswith("  native-again:")
+
+
+def test_simulated_pull_requests_are_judged_as_the_report_judges_them(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    module = benchmark("pull_requests", monkeypatch)
+    given = SimpleNamespace(within=20, trial=0.5, folder=tmp_path)
+    (slower,) = module.simulated("lognormal CV 2 %", 0.2, 1, given)
+    assert slower.found and slower.trusted and 10 * 3 * 0.6 < slower.seconds < 30
+    (equal,) = module.simulated("lognormal CV 2 %", 0.0, 1, given)
+    assert not equal.found and equal.row.blocks >= 10

@@ -147,6 +147,14 @@ WRONG = (
     "--against true --label before=a,after=a -- true", "--against '' -- true", "--against \"'\" -- true",
     "--in dokcer -- true", "--image ./none.tar -- x",
     "--in pod -- mine", "--cluster --env HOME -- dd",
+    "--head main -- true", "--build make -- true", "--keep-trees -- true", "--base main --against x -- true",
+    "--base main --server 'a {port}' -- true", "--base main --image a -- x", "--base main --explain -- true",
+    "--base main --save a.yaml -- true", "--base main --cluster -- true", "--base main",
+    "--base main --in dokcer -- true",
+    "--base main --build \"'\" -- true", "--base main --metric rps -- true", "--base main --markdown no/a.md -- true",
+    "--command a=true -- true", "--command true", "--command 'a b=true'", "--command a=true --command a=true",
+    "--command a=", "--command \"a='\"", "--command entry=true", "--command a=true --cluster",
+    "--command a=no-such-program", "--command a=true --server 'a {port}'",
 )  # fmt: skip
 """Command lines of weigh, each with a mistake."""
 

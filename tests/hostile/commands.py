@@ -60,6 +60,7 @@ OF_RUNS: dict[str, str] = {
     "replicate-continue": "replicate --out {run} --yes",
     "durability": "durability --out {run} --yes --seconds 1",
     "weigh-out": "weigh --out {run} --rehearsal --blocks 2 -- true",
+    "comment": "comment {run} --markdown {new}.md",
     "clean": "clean --run {run}",
     "clean-check": "clean --run {run} --check --json",
     "kit-out": "kit {study} --out {run}",
@@ -72,7 +73,7 @@ WRITING = ("run-continue", "gate-extend", "clean", "run-blocks", "replicate-cont
 OF_KEPT_RUNS = {
     name: line
     for name, line in OF_RUNS.items()
-    if line.startswith(("report", "compare", "gate", "history", "export")) and "--extend" not in line
+    if line.startswith(("report", "compare", "comment", "gate", "history", "export")) and "--extend" not in line
 } | {
     name: OF_RUNS[name]
     for name in (
@@ -115,6 +116,10 @@ NO_RUN = {
     "weigh --compose": "a Compose file",
     "weigh --save": "a new study file",
     "weigh --export-json": "a new file",
+    "weigh --markdown": "a comment",
+    "comment --markdown": "a comment",
+    "comment --add": "Markdown of the same job",
+    "gate --budget-file": "a file of budgets",
     "init file": "a new study file",
     "kit --out": "a new folder",
     "export --csv": "a folder of tables",

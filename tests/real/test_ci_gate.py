@@ -112,6 +112,55 @@ def test_a_program_and_a_study_are_not_run_both(gate):
     assert (done.returncode, calls) == (2, []) and "not both" in done.stderr
 
 
+def test_two_versions_are_weighed_and_the_gate_s_table_is_kept_for_the_comment(gate):
+    done, calls, _ = gate(
+        WB_BASE="main", WB_HEAD="topic", WB_BUILD="make -j 'a b'", WB_COMMAND="./prog --bench", WB_BUDGETS="*<=3%",
+        WB_BUDGET_FILE="budgets.txt", WB_EXTEND="9min", WB_MARKDOWN="summary.md", WB_RUN="run",
+    )  # fmt: skip
+    weigh = ["weigh", "--out", "run", "--base", "main", "--head", "topic", "--build", "make -j 'a b'", "--keep-trees"]
+    budgets = ["--budget", "*<=3%", "--budget-file", "budgets.txt", "--extend", "9min", "--markdown", "run/gate.md"]
+    assert done.returncode == 0, done.stderr
+    assert calls == [
+        [*weigh, "--markdown", "summary.md", "--", "./prog", "--bench"], ["gate", "--yes", *budgets, "--", "run"],
+        ["clean"],
+    ]  # fmt: skip
+
+
+def test_several_programs_are_weighed_together(gate):
+    done, (weighed,), _ = gate(WB_BASE="main", WB_COMMANDS="a=./a 'x y'\n\nb=./b\n", WB_IN="docker")
+    assert done.returncode == 0
+    assert weighed[3:] == ["--base", "main", "--in", "docker", "--command", "a=./a 'x y'", "--command", "b=./b", "--"]
+
+
+@pytest.mark.parametrize("variables", [
+    {"WB_HEAD": "x"}, {"WB_BUILD": "make"}, {"WB_BASE": "x", "WB_IMAGE": "y"}, {"WB_BASE": "x", "WB_STUDY": "y"},
+])  # fmt: skip
+def test_versions_of_nothing_are_refused(gate, variables):
+    done, calls, _ = gate(WB_RUN="r", **variables)
+    assert (done.returncode, calls) == (2, []) and "WB_BASE" in done.stderr
+
+
+def test_only_the_step_that_posts_has_the_token(gate, tmp_path):
+    fake = tmp_path / "bin" / "weighbridge"
+    fake.write_text(fake.read_text().replace("print('[]')", "print(sorted(x for x in os.environ if 'TOKEN' in x))"))
+    tokens = {"GITHUB_TOKEN": "a", "GITLAB_TOKEN": "b"}
+    assert gate(WB_COMMAND="./prog", **tokens)[0].stdout == "[]\n"
+    (tmp_path / "here/run").mkdir()
+    (tmp_path / "here/run/run.sqlite").touch()
+    (tmp_path / "here/run/gate.md").touch()
+    step = {"WB_STEP": "comment", "WB_RUN": "run", "WB_COMMENT_NAME": "a", "WB_PAGE": "https://b"}
+    done, calls, _ = gate(**step, **tokens)
+    named = ["comment", "--name", "a", "--page", "https://b"]
+    files = ["--markdown", "run/comment.md", "--add", "run/gate.md"]
+    assert (done.stdout, calls) == ("['GITHUB_TOKEN', 'GITLAB_TOKEN']\n", [[*named, *files, "--", "run"]])
+    assert gate(**step, GITHUB_EVENT_NAME="workflow_run")[1] == [[*named, "--", "run"]], "a stranger's files"
+
+
+def test_without_a_run_nothing_is_posted(gate):
+    done, calls, _ = gate(WB_STEP="comment", WB_RUN="none")
+    assert (done.returncode, calls) == (0, []) and "nothing to post" in done.stderr
+
+
 @pytest.mark.parametrize("code", [0, 10, 11, 12, 2, 6, 130])
 def test_the_gate_s_exit_code_is_the_script_s(gate, code, tmp_path):
     output = tmp_path / "output"
@@ -183,7 +232,8 @@ def test_shellcheck_has_nothing_to_say():
 
 
 ACTION = YAML(typ="safe").load(CI.parent / "action.yml")
-JOB = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")[".weighbridge-gate"]
+JOBS = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")
+JOB, PULL = JOBS[".weighbridge-gate"], JOBS[".weighbridge-merge-request"]
 
 
 def test_the_action_and_the_template_hand_over_what_the_script_reads():
@@ -192,11 +242,15 @@ def test_the_action_and_the_template_hand_over_what_the_script_reads():
     assert ACTION["runs"]["using"] == "composite" and all(step.get("shell", "sh") == "sh" for step in steps.values())
     assert not any("${{" in step.get("run", "") for step in steps.values()), "a shell would read an input as its text"
     assert ACTION["outputs"]["answer"]["value"] == "${{ steps.gate.outputs.answer }}"
-    for name, value in steps["gate"]["env"].items():
+    for name, value in {**steps["comment"]["env"], **steps["gate"]["env"]}.items():
+        if name == "GITHUB_TOKEN":
+            continue
         assert f"${{{name}:-" in script, name
-        if value.startswith("$"):
+        if value.startswith("$") and name != "WB_BASE":
             assert value.removeprefix("${{ inputs.").removesuffix(" }}") in ACTION["inputs"]
+    assert "GITHUB_TOKEN" not in steps["gate"]["env"], "the program would get it"
     assert JOB["script"] == ['sh "$WB_CI/gate.sh"']
-    assert all(f"${{{name}:-" in script for name in JOB["variables"] if name not in ("WB_CI", "WB_PACKAGE"))
+    variables = {**JOB["variables"], **PULL["variables"]}
+    assert all(f"${{{name}:-" in script for name in variables if name not in ("WB_CI", "WB_PACKAGE", "GIT_DEPTH"))
     written = {JOB["variables"][name] for name in ("WB_JUNIT", "WB_CODE_QUALITY")}
     assert set(JOB["artifacts"]["reports"].values()) == written

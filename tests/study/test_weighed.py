@@ -7,6 +7,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.runner.precision import comparisons_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.study.weighed import Earlier, Weighed, study_text
@@ -170,3 +171,57 @@ def test_in_a_cluster_the_baseline_is_the_nodes_own_network():
     assert one.server_host == "a"
     with raises_sentence(StudyError):
         made("true", userland=packages, hosts=[node], inside=["docker"])
+
+
+def of_commits(**more: Any) -> Any:
+    base = Earlier({**HOST, "folder": "/cache/base"})
+    return made(
+        "./prog", userland={**HOST, "folder": "/cache/head"}, earlier=base, labels=("base", "head"),
+        commits=("1a2b3c4d5e", "6f7a8b9c0d"), **more,
+    )  # fmt: skip
+
+
+def folder_of(study: Any, arm: Any) -> str:
+    return arm.source("solo", study.file).folder
+
+
+def test_two_commits_are_the_same_program_in_two_folders():
+    study = of_commits()
+    assert [(arm.name, arm.kind, folder_of(study, arm)) for arm in study.arms] == [
+        ("base", "native", "/cache/base"), ("head", "native", "/cache/head"), ("base-again", "native", "/cache/base"),
+    ]  # fmt: skip
+    assert study.file.ladder == () and study.file.baseline == "base"
+    assert study.file.question == "How much slower is './prog' at head 6f7a8b9c0d than at base 1a2b3c4d5e?"
+
+
+def test_two_commits_are_measured_in_each_environment_and_compared_there():
+    study = of_commits(inside=["docker", "box", "native"], wrappers={"box": ["firejail", "--quiet", "--"]})
+    folders = {arm.name: folder_of(study, arm) for arm in study.arms if arm.declared}
+    assert folders == {
+        f"{name}{place}": f"/cache/{name}" for place in ("", "-docker", "-box") for name in ("base", "head")
+    }
+    assert dict(study.file.ladder) == {
+        "base": None, "head": "base", "base-docker": "base", "head-docker": "base-docker", "base-box": "base",
+        "head-box": "base-box",
+    }  # fmt: skip
+    with raises_sentence(StudyError):
+        of_commits(inside=["dokcer"])
+
+
+def test_several_programs_are_workloads_of_one_study():
+    study = of_commits(commands={"sort": ["./prog", "--name={x}"], "find": ["./prog", "b"]}, metrics={})
+    assert [cell.workload for cell in study.cells] == ["sort", "find"]
+    command = registry.workloads()["command"].command
+    argvs = [command("solo", cell.options, None).argv for cell in study.cells]  # type: ignore[arg-type]
+    assert argvs == [("./prog", "--name={x}"), ("./prog", "b")]
+    assert "slower are sort, find at head" in study.file.question
+    plain = made("./prog", commands={"sort": ["./prog"], "find": ["./prog", "b"]})
+    assert [cell.workload for cell in plain.cells] == ["sort", "find"]
+    assert "docker" in {arm.name for arm in plain.arms}
+
+
+def test_the_target_of_two_commits_is_about_each_pair_alone():
+    study = of_commits(inside=["docker"])
+    (cell,) = study.cells
+    compared = {each.name: each.contrast.arms for each in comparisons_of(study, cell)}
+    assert compared == {"head": ("base", "head"), "head-docker": ("base-docker", "head-docker")}

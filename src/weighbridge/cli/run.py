@@ -120,11 +120,13 @@ def new_directory(study: Study) -> Path:
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def report_run(store: RunStore, progress: RunDisplay, *, concurrent: bool) -> Analysis | None:
+def report_run(
+    store: RunStore, progress: RunDisplay, *, concurrent: bool, screen: bool = True, lasting: bool = True
+) -> Analysis | None:
     """Write the page, print the verdicts and the path of the page, or the document, and return their analysis.
 
     If no trial has ended there is nothing to report: return None. ``concurrent`` is whether the run can continue next
-    to other runs.
+    to other runs. Without ``screen``, print no verdicts. ``lasting`` is whether the run can be continued.
     """
     progress.close()
     if not store.finished():
@@ -140,8 +142,9 @@ def report_run(store: RunStore, progress: RunDisplay, *, concurrent: bool) -> An
         print_json(report_json(store, analysis, yes=True))
         return analysis
     ended = unfinished(store.info())
-    print_report(
-        analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
-        variables=variables_of(store.secrets() or ()), concurrent=concurrent,
-    )  # fmt: skip
+    if screen:
+        print_report(
+            analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended,
+            variables=variables_of(store.secrets() or ()), concurrent=concurrent, lasting=lasting,
+        )  # fmt: skip
     return analysis

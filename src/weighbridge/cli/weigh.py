@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from weighbridge.cli.variables import given_variables
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
 from weighbridge.model.secret import PASSED_ON, SecretName, env_options, reference, secret_name, variables_of
 from weighbridge.model.site import NO_START_FOLDERS
-from weighbridge.model.stored_study import secrets_of
+from weighbridge.model.stored_study import BASE, ENTRY, HEAD, secrets_of
 from weighbridge.model.study import Study
 from weighbridge.model.supporting_service import ComposedService
 from weighbridge.model.timing import Timing
@@ -37,6 +38,7 @@ from weighbridge.report.text.next_step import continuing
 from weighbridge.runner import compose_file, living, preflight, userlands
 from weighbridge.runner import run as running
 from weighbridge.runner.default_environments import DefaultEnvironments, default_environments
+from weighbridge.runner.revisions import Revision, Revisions, built_revisions
 from weighbridge.runner.signals import interruptible
 from weighbridge.runner.stopper import ShortTime
 from weighbridge.secret_values import keep_as
@@ -58,6 +60,7 @@ from weighbridge.study.weighed import (
 
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
+_PROGRAM_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,39}"
 _STUDY = "weigh"
 """The name of the study in messages."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
@@ -75,34 +78,64 @@ _ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT 
 
 
 def weigh(options: WeighOptions) -> None:
-    """Make a study of the command line, and run or save it."""
+    """Make a study of the command line, and run or save it. With two versions, check out and build both first."""
     timing = timing_since_start()
+    _require_versions(options)
+    if options.versions.base is None:
+        _weigh(options, timing)
+        return
+    here = Path(_this_machine(options.what.env).get("folder", "/"))
+    _study(options, Revisions(Revision(BASE, "", here), Revision(HEAD, "", here)))  # reports mistakes before a build
+    living.require_alone(allow_concurrent=options.limits.allow_concurrent)
+    versions, build = options.versions, _words("--build", options.versions.build)
+    with (
+        interruptible(),
+        built_revisions(options.versions.base, versions.head, build, _note, keep=versions.keep_trees) as revisions,
+    ):
+        if revisions.uncommitted:
+            _note(f"note: {HEAD} is HEAD ({revisions.head.short_commit}). Your uncommitted changes are not measured")
+        _weigh(options, timing, revisions)
+
+
+def _note(text: str) -> None:
+    err().print(text, markup=False, soft_wrap=True)
+
+
+def _weigh(options: WeighOptions, timing: Timing, revisions: Revisions | None = None) -> None:
+    study, save = _study(options, revisions), options.output.save
+    if save is not None:
+        _save(study, save)
+        return
+    living.require_alone(allow_concurrent=options.limits.allow_concurrent)
+    _run(study, options, timing, lasting=revisions is None or options.versions.keep_trees)
+    if options.output.timing:
+        print_timing(timing)
+
+
+def _study(options: WeighOptions, revisions: Revisions | None) -> Study:
+    """Return the checked study. Exit with a message if an option is wrong, or if a program is missing here."""
     what, save = options.what, options.output.save
     environments = [name for names in options.where.inside for name in names.split(",") if name]
     in_cluster = _is_in_cluster(options.where, environments)
     _require_compatible(options, in_cluster=in_cluster)
-    program = _program(what, in_cluster=in_cluster)
-    _require_text(what, program["command"])
-    commands = _commands_without_image(what, program["command"])
+    if in_cluster and (revisions is not None or what.commands):
+        option = "--command" if revisions is None else "--base"
+        fail(f"{option} does not work in a cluster: remove it", WRONG_COMMAND_LINE)
+    program = _program(what, revisions, in_cluster=in_cluster)
+    programs = [*program["commands"].values()] or [program["command"]]
+    _require_text(what, [word for words in programs for word in words])
+    commands = [each for words in programs for each in _commands_without_image(what, words)]
     if in_cluster:
         program |= _on_cluster(options.where, what, commands, ask=save is None)
         one = what.server is None or what.against is not None
         environments = environments or [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
     elif not what.shell and save is None:
-        _require_programs(commands, _variables(what.env))
+        for place, folder in _start_folders(revisions):
+            _require_programs(commands, _variables(what.env), folder, place)
     wrappers = _wrappers(options.where.wrap, environments, program["userland"])
-    if not environments and not wrappers and what.against is None:
+    if not environments and not wrappers and what.against is None and revisions is None:
         environments = [*_default_inside(program, save=save is not None)]
-    weighed = _weighed(options, program, [*environments, *wrappers], wrappers)
-    if save is None:
-        living.require_alone(allow_concurrent=options.limits.allow_concurrent)
-    study = _checked_study(weighed, _given(options))
-    if save is not None:
-        _save(study, save)
-    else:
-        _run(study, options, timing)
-        if options.output.timing:
-            print_timing(timing)
+    return _checked_study(_weighed(options, program, [*environments, *wrappers], wrappers), _given(options))
 
 
 def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
@@ -115,7 +148,7 @@ def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
         option = "--compose" if what.compose else "--env"
         fail(f"{option} does not apply to a cluster: remove it", WRONG_COMMAND_LINE)
     if what.image is None or _has_server_image(what):  # an image can have a program of its own
-        _require_command(what.command, what)
+        _require_command(what.command or what.commands, what)
     if what.compose is not None and what.against is not None:
         fail(
             "--against does not work with --compose: save two studies (--save), run both, and compare the runs",
@@ -123,15 +156,40 @@ def _require_compatible(options: WeighOptions, *, in_cluster: bool) -> None:
         )
 
 
+def _require_versions(options: WeighOptions) -> None:
+    """Exit with a message if options for two versions or for several programs do not work with the others."""
+    what, versions = options.what, options.versions
+    values = {"--head": versions.head, "--build": versions.build, "--keep-trees": versions.keep_trees}
+    if versions.base is None and (given := [name for name, value in values.items() if value]):
+        fail(f"{given[0]} needs the version to compare with: add --base REF", WRONG_COMMAND_LINE)
+    others = {
+        "--against": what.against, "--image": what.image, "--compose": what.compose, "--server": what.server,
+    }  # fmt: skip
+    of_versions = {"--save": options.output.save, "--explain": options.measurement.explain, "--label": what.label}
+    for option, excluded in (("--base", {**others, **of_versions}), ("--command", others)):
+        is_given = versions.base is not None if option == "--base" else bool(what.commands)
+        if is_given and (given := [name for name, value in excluded.items() if value]):
+            fail(f"{given[0]} does not work with {option}: remove it", WRONG_COMMAND_LINE)
+    markdown = options.output.markdown
+    if markdown is not None and (markdown.is_dir() or not markdown.parent.is_dir()):
+        fail(f"--markdown: {markdown} cannot be written: name a file in a folder that exists", WRONG_COMMAND_LINE)
+    if what.commands and what.command:
+        message = "--command replaces the program after --: name that too, as in --command a='./a'"
+        fail(message, WRONG_COMMAND_LINE)
+
+
 def _has_server_image(what: What) -> bool:
     """Return whether the server is in an image, which has other files than the client."""
     return what.compose is not None or (what.image is not None and what.server is not None)
 
 
-def _program(what: What, *, in_cluster: bool) -> dict[str, Any]:
+def _program(what: What, revisions: Revisions | None, *, in_cluster: bool) -> dict[str, Any]:
     """Return the program's part of a `Weighed`: commands, root filesystems and the earlier version."""
-    command, parts = what.command, dict[str, Any]()
-    if what.compose is not None:
+    commands = _named_programs(what)
+    command, parts = next(iter(commands.values()), what.command), dict[str, Any]()
+    if revisions is not None:
+        parts = _trees(what.env, revisions)
+    elif what.compose is not None:
         parts = _weighed_service(what)
     else:
         packages = in_cluster and what.image is None
@@ -147,7 +205,46 @@ def _program(what: What, *, in_cluster: bool) -> dict[str, Any]:
     if _has_server_image(what):
         parts["client_userland"] = _PACKAGES if in_cluster else _this_machine(what.env)
     _require_command(command, what)
-    return parts | {"command": command} | _labels(what.label, what.against)
+    return parts | {"command": command, "commands": commands} | _labels(what.label, what.against)
+
+
+def _trees(env: Sequence[str], revisions: Revisions) -> dict[str, Any]:
+    """Return the two versions' part of a `Weighed`: the same program, started in the tree of each."""
+    base, head = ({**_this_machine(env), "folder": str(each.folder)} for each in revisions.both)
+    commits = tuple(each.short_commit for each in revisions.both)
+    return {"userland": head, "earlier": Earlier(base), "labels": (BASE, HEAD), "commits": commits}
+
+
+def _named_programs(what: What) -> dict[str, list[str]]:
+    """Parse each ``--command NAME=COMMAND``."""
+    programs: dict[str, list[str]] = {}
+    for option in what.commands:
+        name, equals, line = option.partition("=")
+        if not (equals and re.fullmatch(_PROGRAM_NAME, name)) or name in (*programs, ENTRY):
+            form = "write NAME=COMMAND with a new name of letters, digits, _ and -"
+            fail(f"--command {shlex.quote(option)}: {form}", WRONG_COMMAND_LINE)
+        programs[name] = [line] if what.shell else _words(f"--command {name}", line)
+        if not programs[name]:
+            fail(f"--command {name}: name a program", WRONG_COMMAND_LINE)
+    return programs
+
+
+def _words(option: str, line: str | None) -> list[str]:
+    """Return the words of an option's command line; none without one. Exit with a message if it cannot be split."""
+    if line is not None and "\0" in line:
+        fail(f"{option}: the command contains the character NUL: remove it", WRONG_COMMAND_LINE)
+    try:
+        return [] if line is None else shlex.split(line)
+    except ValueError as error:
+        fail(f"{option}: {error}", WRONG_COMMAND_LINE)
+
+
+def _start_folders(revisions: Revisions | None) -> list[tuple[str, Path]]:
+    """Return the folders in which the program starts, each with words for messages."""
+    if revisions is None:
+        return [("", Path())]
+    built = (each for each in revisions.both if each.commit)
+    return [(f" in {each.name} ({each.short_commit}) after its build", each.folder) for each in built]
 
 
 def _commands_without_image(what: What, command: Sequence[str]) -> list[Sequence[str] | str | None]:
@@ -220,9 +317,13 @@ def _save(study: Study, file: Path) -> None:
         out().print(sentence, markup=False, soft_wrap=True)
 
 
-def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
-    """Run a study as `weighbridge run` does, and export its JSON if the user asked for it."""
+def _run(study: Study, options: WeighOptions, timing: Timing, *, lasting: bool) -> None:
+    """Run a study as `weighbridge run` does, and export its JSON if the user asked for it.
+
+    ``lasting`` is whether the run can be continued.
+    """
     length, export, directory = options.length, options.output.export_json, options.output.directory
+    markdown = options.output.markdown
     short_time: ShortTime = "extend" if length.within is None else "keep" if length.quick_test else "refuse"
     variables, concurrent = [*given_variables(options.what.env)], options.limits.allow_concurrent
     if directory is not None:
@@ -235,17 +336,31 @@ def _run(study: Study, options: WeighOptions, timing: Timing) -> None:
         show(directory) as progress,
         continuable(
             directory, *continuing("run", str(directory), yes=True, variables=variables, concurrent=concurrent)
-        ),
+        )
+        if lasting
+        else nullcontext(),
     ):
 
         def after(store: RunStore) -> None:
-            analysis = report_run(store, progress, concurrent=concurrent)
+            analysis = report_run(
+                store, progress, concurrent=concurrent, screen=markdown != Path("-"), lasting=lasting
+            )
+            if markdown is not None and analysis is not None:
+                _write_markdown(later("weighbridge.report.comment:comment")(analysis), markdown)
             if export is not None and analysis is not None:
                 document = later("weighbridge.report.export.json:report_json")(store, analysis)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
         running.run_study(study, directory, progress, after, short_time=short_time, timed=False, timing=timing)
+
+
+def _write_markdown(text: str, file: Path) -> None:
+    if file == Path("-"):
+        print(text, end="", flush=True)
+    else:
+        with file.open("a") as target:
+            target.write(text)
 
 
 def _require_own_run(directory: Path, study: Study) -> None:
@@ -313,13 +428,7 @@ def _wrappers(options: Sequence[str], taken: Sequence[str], userland: Mapping[st
     """
     wrappers: dict[str, list[str]] = {}
     for option in options:
-        if "\0" in option:
-            fail("--wrap: the command contains the character NUL: remove it", WRONG_COMMAND_LINE)
-        try:
-            words = shlex.split(option)
-        except ValueError as error:
-            fail(f"--wrap {shlex.quote(option)}: {error}", WRONG_COMMAND_LINE)
-        if not words:
+        if not (words := _words("--wrap", option)):
             fail("--wrap: name a program and its options", WRONG_COMMAND_LINE)
         if "/" in words[0] and words[0][0] != "{" and userland["kind"] == "host":  # it starts in /
             words[0] = str(Path(userland.get("folder", "/"), words[0]))
@@ -426,11 +535,7 @@ def _earlier(what: What, against: str) -> Earlier:
         return Earlier(server=against)
     if what.shell:
         return Earlier(command=[against])
-    try:
-        words = shlex.split(against)
-    except ValueError as error:
-        fail(f"--against: {error}", WRONG_COMMAND_LINE)
-    if not words:
+    if not (words := _words("--against", against)):
         fail("--against: name a program", WRONG_COMMAND_LINE)
     return Earlier(command=words)
 
@@ -590,8 +695,13 @@ def _require_text(what: What, command: Sequence[str]) -> None:
         _require_port(what.server, what.against if what.image is None else None)
 
 
-def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:
-    """Exit with a message if this machine does not have a command's program, unless a placeholder names it."""
+def _require_programs(
+    commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any], folder: Path, place: str
+) -> None:
+    """Exit with a message if this machine does not have a command's program, unless a placeholder names it.
+
+    Programs start in ``folder``; ``place`` are the words about it.
+    """
     for command in commands:
         try:
             words = shlex.split(command) if isinstance(command, str) else command
@@ -600,12 +710,12 @@ def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mappi
         if not words or "{" in words[0]:
             continue
         name = words[0]
-        if "/" in name and not Path(name).exists():
-            fail(f"{name}: no such program. Check the path, or add --shell", WRONG_COMMAND_LINE)
-        if "/" in name and not os.access(name, os.X_OK):
+        if "/" in name and not (folder / name).exists():
+            fail(f"{name}: no such program{place}. Check the path, or add --shell", WRONG_COMMAND_LINE)
+        if "/" in name and not os.access(folder / name, os.X_OK):
             fail(
                 f"{name} is not executable: run chmod +x {name}, or put its interpreter before it", WRONG_COMMAND_LINE
             )
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
-            hint = f". Try ./{name}" if Path(name).exists() else ". A shell builtin needs --shell"
+            hint = f". Try ./{name}" if (folder / name).exists() else ". A shell builtin needs --shell"
             fail(f"{name}: not found in PATH{hint}", WRONG_COMMAND_LINE)

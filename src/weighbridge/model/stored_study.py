@@ -5,6 +5,7 @@ machine where it was checked. To continue the run, `weighbridge.study.frozen` co
 """
 
 import json
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -22,6 +23,9 @@ VERSION = 1
 WEIGHED = "weigh"
 """The beginning of the name of a study that ``weigh`` made from a command line."""
 
+BASE, HEAD = "base", "head"
+"""The environments of the two versions of ``weigh --base``. Their names have the same length."""
+
 ENTRY = "entry"
 """The workload of such a study that starts a trivial command in each sandbox."""
 
@@ -29,6 +33,16 @@ ENTRY = "entry"
 def is_weighed(study: str) -> bool:
     """Return whether ``weigh`` made the study of this name."""
     return study == WEIGHED or study.startswith(f"{WEIGHED}-")
+
+
+def pairs_of_versions(study: str, environments: Collection[str]) -> Mapping[str, str]:
+    """Return for each environment with the head its environment with the base, if ``weigh --base`` made the study.
+
+    ``environments`` are the study's environments without the control. Any other study has no pairs.
+    """
+    heads = {name: name.replace(HEAD, BASE, 1) for name in environments if name.split("-")[0] == HEAD}
+    paired = HEAD in heads and {*heads, *heads.values()} == {*environments}
+    return heads if paired and is_weighed(study) else {}
 
 
 class _Stored(BaseModel):

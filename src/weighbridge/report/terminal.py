@@ -43,7 +43,13 @@ from weighbridge.report.text.explanation import MOST_SHORTENED, cause_lines, cau
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
-from weighbridge.report.text.next_step import continuing, first_set, obstacle_sentence, rounds_sentence
+from weighbridge.report.text.next_step import (
+    continuing,
+    first_set,
+    obstacle_sentence,
+    rounds_sentence,
+    weigh_again,
+)
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -96,6 +102,8 @@ class NextCommand:
     """The environment variables from which the secrets of its study take their values."""
     concurrent: bool = False
     """Whether it can run next to other runs (--allow-concurrent)."""
+    lasting: bool = True
+    """Whether the run can be continued."""
 
 
 def print_report(
@@ -110,6 +118,7 @@ def print_report(
     ended: bool = False,
     variables: Sequence[str] = (),
     concurrent: bool = False,
+    lasting: bool = True,
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
@@ -117,7 +126,7 @@ def print_report(
     `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`: whether
     the command that adds blocks starts without asking. `ended`: whether the command ends here, which says itself how
     an unfinished run goes on. `variables`: those from which the secrets of its study take their values.
-    `concurrent`: whether that command can run next to other runs.
+    `concurrent`: whether that command can run next to other runs. `lasting`: whether the run can be continued.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
@@ -136,7 +145,7 @@ def print_report(
                 out,
                 answer(analysis),
                 bodies(analysis, out.width),
-                NextCommand(run, yes, ended, variables, concurrent),
+                NextCommand(run, yes, ended, variables, concurrent, lasting),
                 pages,
                 further=further,
             )
@@ -213,10 +222,13 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     )
     remarks = [plural(hidden, "more remark")] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
-    if (step := more_rounds(analysis)) is not None:
+    step = more_rounds(analysis)
+    if step is not None and not run.lasting:
+        yield from styled(weigh_again(step), "dim").wrap(Console(width=width), width)
+    elif step is not None:
         words = rounds_sentence(step, analysis).removesuffix(".")
         commands.insert(0, (words, f"{start} --rounds {step.rounds}"))
-    elif analysis.unfinished and not run.ended:
+    elif analysis.unfinished and run.lasting and not run.ended:
         commands.insert(0, ("Next, unless it is still running", start))
     elif (stop := obstacle(analysis)) is not None and stop.code != "control-failed":  # the control has its own line
         yield from styled(obstacle_sentence(stop, analysis), "dim").wrap(Console(width=width), width)

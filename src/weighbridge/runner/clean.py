@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from weighbridge.model.cleanup import (
 )
 from weighbridge.model.names import RunId
 from weighbridge.model.study import Study
-from weighbridge.runner import known_noise, living, run_lock
+from weighbridge.runner import known_noise, living, revisions, run_lock
 from weighbridge.runner.file_ownership import Foreign
 from weighbridge.runner.storage import storage_options
 from weighbridge.userland.build import cache_folder
@@ -52,18 +53,30 @@ class _OwnFolders(Cleanup):
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Yield runs' state folders, half-built userlands and folders of unfinished noise measurements."""
+        """Yield runs' state folders, half-built userlands, unfinished noise measurements and worktrees."""
         yield from (Leftover(run, "state folder", str(folders.states / run)) for run in run_lock.known_runs())
         yield from (Leftover(NO_RUN, "half-built root filesystem", str(path)) for path in half_built(cache_folder()))
         with known_noise.left() as unfinished:
             leftovers = [Leftover(NO_RUN, "unfinished noise measurement", str(path)) for path in unfinished]
+        with _worktrees() as trees:
+            leftovers += [Leftover(NO_RUN, "worktrees of two versions", str(path)) for path in trees]
         yield from leftovers
 
     def remove_ownerless(self, folders: RunFolders) -> None:
-        """Remove half-built userlands and folders of unfinished noise measurements."""
+        """Remove half-built userlands, folders of unfinished noise measurements, and worktrees."""
+        with _worktrees() as trees:
+            for path in trees:
+                revisions.remove(path)
         with known_noise.left() as unfinished:
             for path in (*half_built(cache_folder()), *unfinished):
                 remove_tree(OwnFolder.at(path))
+
+
+def _worktrees() -> AbstractContextManager[list[Path]]:
+    """Return the folders of `revisions.left`; none while a run with this cache lives, which can use them."""
+    mine = (run for run in run_lock.known_runs() if cache_folder() in run_lock.caches_of(run))
+    alive = any(living.holder(run) is not None for run in mine)
+    return nullcontext([]) if alive else revisions.left()
 
 
 def _kinds() -> tuple[Cleanup, ...]:

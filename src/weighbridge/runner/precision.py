@@ -22,7 +22,7 @@ from weighbridge.model.explained import (
 )
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.stored_study import is_weighed
+from weighbridge.model.stored_study import is_weighed, pairs_of_versions
 from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
@@ -162,15 +162,19 @@ class TargetComparison:
 def comparisons_of(study: Study, cell: Cell) -> list[TargetComparison]:
     """Return the comparisons of a cell: environments, the A/A arm if it is alone, and parts of costs.
 
+    In a study of two versions, each head is compared with its own base only.
+
     The interactions of all mechanisms together are left out: a contrast of that many arms is half as precise, and
     would multiply the length of a run by four.
     """
     arms, baseline = study.arms_of(cell), study.file.baseline
     alone = not any(each.declared and each.name != baseline for each in study.arms)
+    bases = pairs_of_versions(study.file.study, [arm.name for arm in study.arms if arm.declared])
     compared = [
-        TargetComparison(arm.name, Contrast.between(arm.name, baseline))
+        TargetComparison(arm.name, Contrast.between(arm.name, bases.get(arm.name, baseline)))
         for arm in arms
         if arm.name != baseline and arm.explains is None and (alone or arm.aa_of is None)
+        if not bases or arm.name in bases
     ]
     present = {arm.name for arm in arms}
     for environment in dict.fromkeys(each.environment for each in study.mechanisms):

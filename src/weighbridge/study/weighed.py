@@ -3,14 +3,14 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge.errors import StudyError
 from weighbridge.model.choices import CpuIdle
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.spelling import nearest
-from weighbridge.model.stored_study import ENTRY, WEIGHED
+from weighbridge.model.stored_study import BASE, ENTRY, HEAD, WEIGHED
 from weighbridge.registry import bare_host_name, environment_named, weighed_in
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import hosts as hosts_by_kind
@@ -86,6 +86,11 @@ class Weighed:
     """The earlier version, measured in the one environment in ``inside``. None compares with the host itself."""
     labels: tuple[str, str] = (BEFORE, AFTER)
     """The names of the two versions, the earlier one first."""
+    commits: tuple[str, str] | None = None
+    """The commits of the two versions if each is a tree of a repository. Both are then measured in the host itself
+    and in every environment in ``inside``."""
+    commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Several programs by name; ``command`` is the first of them. Empty for a single program."""
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -112,26 +117,13 @@ class Weighed:
 
 def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for an unknown or unusable environment."""
-    environments = _environments(weighed) if weighed.earlier is None else _both_versions(weighed, weighed.earlier)
+    environments = _all_environments(weighed)
     own_size = {} if weighed.shm_size is None else {"shm_size": weighed.shm_size}
     for entry in environments.values():
         entry.update({**written_out(settings_of(weighed.settings, entry["kind"])), **own_size})
-    command = _words(weighed.command)
-    question = _question_in_cluster([*environments]) if weighed.hosts else "What does isolation cost"
-    if weighed.earlier is not None:
-        before, after = weighed.labels
-        question = f"What does {after} cost against {before}"
-    if weighed.server is not None:
-        words = weighed.server if isinstance(weighed.server, str) else shlex.join(weighed.server)
-        question, command = f"{question}, for the server", words
-    question = f"{question}: {command}"
-    if other := _earlier_words(weighed):
-        before, after = weighed.labels
-        begin, than = ("What does", "cost against") if weighed.metrics else ("How much slower is", "than")
-        question = f"{begin} {_quoted(command)} ({after}) {than} {_quoted(other)} ({before})?"
     study: dict[str, Any] = {
         "study": _name(weighed),
-        "question": plain(question, _QUESTION),
+        "question": plain(_question(weighed, [*environments]), _QUESTION),
         **_placed(weighed),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
@@ -139,10 +131,10 @@ def study_text(weighed: Weighed) -> str:
         "companions": {name: written_out(each) for name, each in weighed.companions.items()},
         "baseline": next(iter(environments)),
         "environments": environments,
-        "workloads": {_COMMAND: _workload(weighed), **_entry(weighed, environments)},
+        "workloads": {**_programs(weighed), **_entry(weighed, environments)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
-        "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
+        "ladder": _all_steps(weighed, environments),
         "explain": weighed.explain,
         "placebo": weighed.placebo,
         "trace": weighed.trace or False,
@@ -151,9 +143,37 @@ def study_text(weighed: Weighed) -> str:
     return remark + written({key: value for key, value in study.items() if value not in ({}, [], False)})
 
 
+def _question(weighed: Weighed, environments: Sequence[str]) -> str:
+    command = _words(weighed.command)
+    if weighed.commits is not None:
+        return _question_of_commits(weighed, *weighed.commits)
+    if other := _earlier_words(weighed):
+        before, after = weighed.labels
+        begin, than = ("What does", "cost against") if weighed.metrics else ("How much slower is", "than")
+        return f"{begin} {_quoted(command)} ({after}) {than} {_quoted(other)} ({before})?"
+    question = _question_in_cluster(environments) if weighed.hosts else "What does isolation cost"
+    if weighed.earlier is not None:
+        before, after = weighed.labels
+        question = f"What does {after} cost against {before}"
+    if weighed.server is not None:
+        words = weighed.server if isinstance(weighed.server, str) else shlex.join(weighed.server)
+        return f"{question}, for the server: {words}"
+    return f"{question}: {', '.join(weighed.commands) or command}"
+
+
 def _words(command: Sequence[str]) -> str:
     """Return a command for people, with quotes only if they are needed."""
     return " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in command)
+
+
+def _question_of_commits(weighed: Weighed, base: str, head: str) -> str:
+    """Return the question about two versions of one program or of several."""
+    several = len(weighed.commands) > 1
+    begin, than = f"How much slower {'are' if several else 'is'}", "than"
+    if weighed.metrics:
+        begin, than = f"What {'do' if several else 'does'}", "cost against"
+    programs = ", ".join(weighed.commands) or _quoted(_words(weighed.command))
+    return f"{begin} {programs} at {HEAD} {head} {than} at {BASE} {base}?"
 
 
 def _quoted(words: str) -> str:
@@ -224,17 +244,28 @@ def written_out(value: Any) -> Any:
     return [written_out(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+def _all_environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
+    if weighed.earlier is None:
+        return _environments(weighed)
+    return (_both_versions if weighed.commits is None else _both_trees)(weighed, weighed.earlier)
+
+
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
     traits, host = _traits(weighed), _baseline(weighed)
-    chosen = {name: _chosen(weighed, name, traits) for name in (host, *names)}
+    if {*names} == {host}:
+        raise StudyError(f"--in {host}: {host} is always measured; name another environment, or use --against")
+    return _known(weighed, (host, *names), traits)
+
+
+def _known(weighed: Weighed, names: Sequence[str], traits: HostTraits) -> dict[str, dict[str, Any]]:
+    """Return the environments with these names. Raises StudyError for a name that no environment has."""
+    chosen = {name: _chosen(weighed, name, traits) for name in names}
     for name in (each for each, environment in chosen.items() if environment is None):
         choices = weighed_in(traits)
         hint = nearest(name, choices) or f". Known names: {', '.join(choices)}"
         where = " in a cluster" if weighed.hosts else ""
         raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
-    if {*names} == {host}:
-        raise StudyError(f"--in {host}: {host} is always measured; name another environment, or use --against")
     return {name: dict(environment or {}) for name, environment in chosen.items()}
 
 
@@ -265,6 +296,20 @@ def _both_versions(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, An
         **({"workloads": {_COMMAND: own}} if own else {}),
     }
     return dict(zip(weighed.labels, (before, dict(chosen)), strict=True))
+
+
+def _both_trees(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
+    """Return the host itself and each further environment twice: with the tree of the base, and with the head's."""
+    host = _baseline(weighed)
+    known = _known(weighed, (host, *weighed.inside), _traits(weighed))
+    return {
+        version if name == host else f"{version}-{name}": {
+            **written_out(environment),  # no two share a mapping
+            **({"userland": written_out(earlier.userland)} if version == BASE else {}),
+        }
+        for name, environment in known.items()
+        for version in (BASE, HEAD)
+    }
 
 
 class _Braces:
@@ -308,6 +353,13 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     return workload | dict(weighed.further)
 
 
+def _programs(weighed: Weighed) -> dict[str, Any]:
+    """Return the workload of each program."""
+    if not weighed.commands:
+        return {_COMMAND: _workload(weighed)}
+    return {name: _workload(replace(weighed, command=words)) for name, words in weighed.commands.items()}
+
+
 def _entry(weighed: Weighed, environments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the workload that starts a trivial command, if a program is weighed in a sandbox: a second cost."""
     sandboxed = any(entry["kind"] == _WRAPPER for entry in environments.values())
@@ -318,6 +370,16 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
     if weighed.blocks is not None:
         return {"rounds": weighed.blocks}
     return {"target": weighed.target, "within": weighed.within}
+
+
+def _all_steps(weighed: Weighed, environments: Mapping[str, Any]) -> list[Any]:
+    """Return the ladder. With two trees, each environment adds to the host itself, and each head to its base."""
+    if weighed.earlier is None:
+        return _ladder(environments, _baseline(weighed))
+    if weighed.commits is None or {*environments} == {BASE, HEAD}:
+        return []
+    bases = {name: name.replace(HEAD, BASE, 1) if name.startswith(HEAD) else BASE for name in environments}
+    return [BASE, *({name: base} for name, base in bases.items() if name != BASE)]
 
 
 def _ladder(environments: Mapping[str, Any], baseline: str) -> list[str]:

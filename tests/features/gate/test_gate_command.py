@@ -480,3 +480,21 @@ def test_a_look_that_is_kept_is_shown_while_a_run_goes_on(weighbridge, run):
     assert weighbridge("gate", run, "--budget", KEPT).code == 0
     with RunStore(run, writable=True):
         assert weighbridge("gate", run, "--budget", KEPT).code == 0
+
+
+def test_budgets_are_read_from_a_file_too(weighbridge, run, tmp_path):
+    file = tmp_path / "budgets.txt"
+    file.write_text(f"# the network\n\n  {KEPT}  # as measured in May\n*.nothing#here<=5% # 2\n")
+    said = weighbridge("gate", run, "--budget-file", file)
+    assert said.code == 2 and "nothing#here" in said.err
+    file.write_text(f"# the network\n\n  {KEPT}  # as measured in May\n")
+    assert weighbridge("gate", run, "--budget-file", file).code == 0
+    said = weighbridge("gate", run, "--budget-file", file, "--budget", OVER, "--json")
+    assert said.code == 11 and [each["outcome"] for each in json.loads(said.out)["findings"]] == ["failed", "passed"]
+
+
+@pytest.mark.parametrize("text", [None, "", "# nothing\n", f"{KEPT}\n\nbridge is fast\n", "\0"])
+def test_a_file_without_budgets_is_one_sentence(weighbridge, run, tmp_path, text):
+    if text is not None:
+        (tmp_path / "budgets.txt").write_text(text)
+    one_sentence(weighbridge("gate", run, "--budget-file", tmp_path / "budgets.txt"), 2)

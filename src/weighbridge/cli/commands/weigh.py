@@ -99,6 +99,34 @@ class What:
         default=[],
     )
 
+    commands: list[str] = option(
+        "--command NAME=COMMAND",
+        "Measure several programs in the same rounds, each under a name, instead of the one after --. Repeatable.",
+        WHAT,
+        default=[],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VersionOptions:
+    """Two versions of the repository in the current folder."""
+
+    base: str | None = option(
+        "--base REF",
+        "Compare two versions of this git repository: this branch, tag or commit with --head. Both are checked out "
+        "into folders of their own, and measured natively and in each environment of --in.",
+        WHAT,
+    )
+    head: str | None = option("--head REF", "With --base: the new version. Default: HEAD.", WHAT)
+    build: str | None = option(
+        "--build COMMAND", "With --base: build each version with this command first. No shell interprets it.", WHAT
+    )
+    keep_trees: bool = flag(
+        "--keep-trees",
+        "With --base: keep both folders until weighbridge clean, so that the run can be continued.",
+        OUTPUT,
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -195,6 +223,11 @@ class OutputOptions:
 
     directory: Path | None = option("--out DIR", "The run directory. Default: a new one.", OUTPUT)
     save: Path | None = option("--save FILE", "Write a study file and run nothing.", OUTPUT)
+    markdown: Path | None = option(
+        "--markdown FILE",
+        "Append the verdict as Markdown, for a comment on a pull request; - prints only that.",
+        OUTPUT,
+    )
     export_json: Path | None = option(
         "--export-json FILE", "Also write the JSON of 'weighbridge report --json'.", OUTPUT
     )
@@ -214,6 +247,7 @@ class WeighOptions:
     """
 
     what: What
+    versions: VersionOptions
     where: Where
     measurement: MeasurementOptions
     limits: LimitOptions
@@ -237,6 +271,8 @@ WEIGH = Declared(
         "weighbridge weigh --parameter size=64,1k,64k --prepare sync -- ./pack {size}",
         "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
         "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
+        "weighbridge weigh --base main --build make -- ./my-benchmark",
+        "weighbridge weigh --base main --command sort='./bench sort' --command find='./bench find'",
         "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
         "weighbridge weigh --explain --in published -- ./my-benchmark",
         "weighbridge weigh --cluster -- sysbench cpu --time=0 --events=20000 run",

@@ -42,7 +42,8 @@ GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
 def gate(options: GateOptions) -> None:
     """Judge a run, with more rounds if it is undecided. Raises the answer unless the gate has passed."""
     _require_possible(options.outputs)
-    questions, limit_s = questions_of(options.budget, options.against, options.margin), _seconds(options.extend)
+    questions = questions_of(options.budget, options.against, options.margin, options.budget_file)
+    limit_s = _seconds(options.extend)
     run, ended = run_directory(options.run), None
     with _opened_to_look(run) as (store, keeps):
         judged = questions.judge(store, limit_s)

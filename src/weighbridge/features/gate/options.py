@@ -112,6 +112,9 @@ class GateOptions:
         LIMITS,
         default=[],
     )
+    budget_file: Path | None = option(
+        "--budget-file FILE", "A file with one budget per line. Text after # is a comment.", LIMITS
+    )
     against: Path | None = option(
         "--against RUN", "An earlier run. The cost of a primary metric can rise above it by at most --margin.", LIMITS
     )
@@ -135,6 +138,7 @@ GATE = Declared(
         "weighbridge gate RUN --budget 'bridge.tcp.throughput<=35%' --budget '*.latency_p99<=10%'",
         "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --yes",
         "weighbridge gate RUN --budget '*.throughput<=35%' --extend 10min --env API_TOKEN",
+        "weighbridge gate RUN --budget-file budgets.txt",
         "weighbridge gate RUN --against OLD-RUN --margin 3%",
         "weighbridge gate RUN --budget '*.throughput<=35%' --junit gate.xml --markdown gate.md --annotations github",
     ),

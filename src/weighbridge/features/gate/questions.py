@@ -1,13 +1,16 @@
 """The questions of `weighbridge gate`, and a run as judged by them."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.limits import failed_workloads
 from weighbridge.analysis.requirement import BUDGET, MARGIN, Requirement, parse_requirement
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.versions import between_versions
 from weighbridge.cli.limits import checked
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.runs import run_directory
@@ -32,6 +35,8 @@ from weighbridge.store.run import RunStore
 
 BUDGET_OPTION = "--budget: "
 """The beginning of a message about a budget."""
+_COMMENT = re.compile(r"(?:^|\s)#")
+_LARGEST_FILE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ class Questions:
     def judge_at(self, store: RunStore, spending: Spending) -> JudgedRun:
         """Judge a run with a given share of the error rate."""
         if self.against is None or self.margin is None:
-            analysis = analyse(store)
+            analysis = between_versions(analyse(store))
             gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending), BUDGET_OPTION)
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
@@ -112,13 +117,16 @@ class Questions:
             changes = judge_changes(margin, now, against, spending, looks)
         except OtherQuestionError as error:
             raise RunDirectoryError(f"--against: {printable(str(error))}") from None
-        gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes), BUDGET_OPTION)
-        return JudgedRun(gate, now.analysis, against.analysis, spending)
+        analysis = between_versions(now.analysis)
+        gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending, changes), BUDGET_OPTION)
+        return JudgedRun(gate, analysis, against.analysis, spending)
 
 
-def questions_of(budgets: Sequence[str], against: Path | None, margin: str | None) -> Questions:
+def questions_of(
+    budgets: Sequence[str], against: Path | None, margin: str | None, budget_file: Path | None = None
+) -> Questions:
     """Return the questions of the command line. Exit with a message if they are wrong."""
-    if not budgets and against is None and margin is None:
+    if not budgets and budget_file is None and against is None and margin is None:
         message = "a gate needs --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
         fail(message, WRONG_COMMAND_LINE)
     if margin is not None and against is None:
@@ -126,11 +134,27 @@ def questions_of(budgets: Sequence[str], against: Path | None, margin: str | Non
     if against is not None and margin is None:
         fail("--against needs a margin, such as --margin 3%", WRONG_COMMAND_LINE)
     required = checked(lambda: tuple(parse_requirement(each, BUDGET) for each in budgets), BUDGET_OPTION)
+    required += tuple(_budgets_in(budget_file)) if budget_file is not None else ()
     if against is None or margin is None:
         return Questions(required)
     most = checked(lambda: parse_requirement(margin, MARGIN), "--margin: ")
     with RunStore(run_directory(against)) as store:
         return Questions(required, most, read_run(store, str(against)))
+
+
+def _budgets_in(file: Path) -> Iterator[Requirement]:
+    """Yield the budgets of a file, one per line. Exit with a message if it has none, or if a line is not a budget."""
+    try:
+        with file.open(errors="replace") as lines:
+            text = lines.read(_LARGEST_FILE)
+    except OSError as error:
+        fail(f"--budget-file: {file} cannot be read: {error.strerror}", WRONG_COMMAND_LINE)
+    written = {number: _COMMENT.split(line)[0].strip() for number, line in enumerate(text.splitlines(), 1)}
+    if not any(written.values()):
+        fail(f"--budget-file: {file} has no budget", WRONG_COMMAND_LINE)
+    for number, budget in written.items():
+        if budget:
+            yield checked(partial(parse_requirement, budget, BUDGET), f"{file}:{number}: ")
 
 
 def keep_look(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...], until: int | None) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
+from weighbridge.analysis.versions import between_versions
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import level, listed, margin, percent_limits, plural, quantities
@@ -55,8 +56,10 @@ class HeadlineComparison:
 def answer(analysis: Analysis) -> str:
     """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided.
 
-    If that is longer than `MOST_WORDS`, a significant step replaces the numbers, and any other step is left out.
+    If that is longer than `MOST_WORDS`, a significant step replaces the numbers, and any other step is left out. Of
+    two versions, only their comparisons count.
     """
+    analysis = between_versions(analysis)
     if not analysis.metrics:
         return nothing_sentence(analysis)
     baseline = display_name(analysis.baseline)

@@ -57,6 +57,11 @@ def rounds_sentence(step: MoreRounds, analysis: Analysis) -> str:
     return f"Next: about {step.rounds} rounds{more} {end}.{price}"
 
 
+def weigh_again(step: MoreRounds) -> str:
+    """Return the next step for a run that cannot be continued."""
+    return f"Next: weigh again with --rounds {step.rounds}, which would probably decide more."
+
+
 def obstacle_sentence(obstacle: Obstacle, analysis: Analysis) -> str:
     """Return why no number of rounds is named for an undecided primary metric."""
     if obstacle.code == "some-undecided":

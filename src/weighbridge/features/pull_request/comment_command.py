@@ -1,0 +1,86 @@
+"""`weighbridge comment`."""
+
+from pathlib import Path
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
+from weighbridge.cli.output import err, out
+from weighbridge.cli.runs import run_directory
+from weighbridge.errors import RunDirectoryError
+from weighbridge.features.pull_request.api import ReadOnlyError
+from weighbridge.features.pull_request.job import CiJob, NotAPullRequest, comments, job
+from weighbridge.features.pull_request.options import CommentOptions
+from weighbridge.report.comment import MOST_CHARACTERS, NAME, URL, marker
+from weighbridge.report.comment import comment as comment_text
+from weighbridge.store.run import DATABASE, RunStore
+
+_LARGEST_RUN = 64 * 2**20
+"""The largest run of a stranger, in bytes."""
+
+
+def comment(options: CommentOptions) -> None:
+    """Write the comment of a run to a file, and post it; if that is not possible, to the job's summary.
+
+    Raises ApiError.
+    """
+    if not NAME.fullmatch(options.name):
+        fail(f"--name: write letters, digits, dots, _ and -, not {options.name!r}", WRONG_COMMAND_LINE)
+    if options.page and not URL.fullmatch(options.page):
+        fail("--page: write an address that begins with http:// or https://", WRONG_COMMAND_LINE)
+    ours = job()
+    if ours is None and options.markdown is None:
+        fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
+    text = _text(options, ours)
+    _append(options.markdown, text)
+    if ours is not None and not _post(ours, text, marker(options.name)):
+        _append(ours.summary, text)
+
+
+def _append(file: Path | None, text: str) -> None:
+    if file is not None:
+        with file.open("a") as target:
+            target.write(text)
+
+
+def _text(options: CommentOptions, ours: CiJob | None) -> str:
+    """Return the comment with its hidden marker in the last line."""
+    run, stranger = run_directory(options.run), ours is not None and ours.stranger
+    if stranger and sum(each.lstat().st_size for each in run.glob(f"{DATABASE}*")) > _LARGEST_RUN:
+        raise RunDirectoryError(f"{run} is larger than {_LARGEST_RUN >> 20} MiB, the limit for runs of other jobs")
+    if stranger and options.add is not None:
+        fail("--add does not work for the run of another job, which could have written it", WRONG_COMMAND_LINE)
+    page = options.page if options.page is not None else ours.page if ours is not None else ""
+    with RunStore(run) as store:
+        text = comment_text(analyse(store), page=page, stranger=stranger)
+    added = options.add.read_text(errors="replace") if options.add is not None else ""
+    if len(text) + len(added) <= MOST_CHARACTERS and added:
+        text = f"{text}\n{added.rstrip()}\n"
+    return f"{text}\n{marker(options.name)}\n"
+
+
+def _post(ours: CiJob, text: str, mark: str) -> bool:
+    """Edit our comment, or create it. Return False after a note if that is not possible."""
+    try:
+        every = comments(ours)
+        if (number := every.own(mark)) is not None:
+            try:
+                every.edit(number, text)
+            except ReadOnlyError:  # it can have been deleted meanwhile
+                number = None
+        if number is None:
+            every.create(text)
+    except NotAPullRequest as why:
+        _note(f"note: nothing was posted, because {why}")
+    except ReadOnlyError as why:
+        _note(
+            f"note: nothing was posted, because {ours.about} does not let this job write comments ({why}). This is "
+            "usual for pull requests from forks"
+        )
+    else:
+        out().print("comment created" if number is None else "comment edited")
+        return True
+    return False
+
+
+def _note(text: str) -> None:
+    err().print(text, markup=False, soft_wrap=True)

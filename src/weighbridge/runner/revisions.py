@@ -1,0 +1,228 @@
+"""Two versions of a git repository, each built in a worktree of its own, for ``weigh --base``.
+
+The names of both folders have the same length, because the length of a path changes run times.
+"""
+
+import os
+import re
+import secrets
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.linux import file_lock
+from weighbridge.linux.deletion import OwnFolder, remove_tree
+from weighbridge.linux.process import run
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.stored_study import BASE, HEAD
+from weighbridge.model.text import one_line, printable
+from weighbridge.runner.signals import shield
+from weighbridge.userland.build import cache_folder
+
+_FOLDER, _NOTE = "revisions", "repository"
+_NAME = re.compile(r"[0-9a-f]{8}")
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_OTHERS_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+"""Variables with which a hook of git names a repository. Weighbridge uses the repository of the current folder."""
+_GIT = (
+    "env", *(word for name in _OTHERS_PLACES for word in ("-u", name)), "git", "--no-optional-locks",
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false",
+)  # fmt: skip
+"""git(1) without the repository's hooks."""
+_GIT_ENV = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+_CHECKOUT_S, _BUILD_S = 3600.0, 24 * 3600.0
+_SHOWN_LINES = 20
+"""Lines of a failed build that the user sees."""
+_SHOWN_COMMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One version: its name in the study, its commit, and the folder in its tree where programs start."""
+
+    name: str
+    commit: str
+    folder: Path
+
+    @property
+    def short_commit(self) -> str:
+        """The first digits of the commit."""
+        return self.commit[:_SHOWN_COMMIT]
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """Both versions, built. ``uncommitted`` is whether the user's own tree has changes that the head has not."""
+
+    base: Revision
+    head: Revision
+    uncommitted: bool = False
+
+    @property
+    def both(self) -> tuple[Revision, Revision]:
+        """The base and the head."""
+        return self.base, self.head
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    """A repository: the folder with all of its commits, and the user's place in its tree."""
+
+    git_folder: Path
+    subfolder: str
+
+
+@contextmanager
+def built_revisions(
+    base: str, head: str | None, build: Sequence[str], say: Callable[[str], None], *, keep: bool = False
+) -> Iterator[Revisions]:
+    """Check out and build two versions of the repository in the current folder; remove both trees at the end.
+
+    Without a ``head``, HEAD is checked out. With ``keep``, the trees stay for ``weighbridge clean``, unless a build
+    failed. Raises Unavailable without git, a repository or a commit, and UserlandError if a build fails.
+    """
+    repository = _repository(Path.cwd())
+    commits = {BASE: _commit(base), HEAD: _commit(head or "HEAD")}
+    uncommitted = head is None and bool(_asked(("status", "--porcelain", "--untracked-files=no")).stdout.strip())
+    with ExitStack() as stack:
+        folder = _new_folder(stack)
+        cleanup = stack.enter_context(ExitStack())
+        cleanup.callback(_remove_at_end, folder, say)
+        (folder / _NOTE).write_bytes(os.fsencode(repository.git_folder))
+        before, after = (_checked_out(repository, folder, *each) for each in commits.items())
+        for revision in (before, after) if build else ():
+            say(f"building {revision.name} ({revision.short_commit}): {shlex.join(build)}")
+            _build(revision, build, say)
+        if keep:
+            cleanup.pop_all()
+        yield Revisions(before, after, uncommitted)
+
+
+def _repository(here: Path) -> _Repository:
+    """Return the repository that a folder is in. Raises Unavailable if there is none that git reads."""
+    if shutil.which("git") is None:
+        raise Unavailable("--base needs git, which is not installed")
+    questions = ("--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-prefix")
+    answer = _asked(("rev-parse", *questions))
+    if "dubious ownership" in answer.error_text:
+        raise Unavailable(
+            f"git does not read the repository at {here}, because it belongs to another user: run as that user, or "
+            "add it to safe.directory (git-config(1))"
+        )
+    lines = answer.text.split("\n")
+    if answer.returncode != 0 or len(lines) != 4:
+        raise Unavailable(
+            f"--base compares versions of a git repository, and {here} is not in the tree of one: cd to it"
+        )
+    return _Repository(Path(lines[1]), lines[2].rstrip("/"))
+
+
+def _commit(ref: str) -> str:
+    """Return the commit that a branch, tag or expression names; git can take no part of it for an option.
+
+    Raises Unavailable if the repository has no such commit.
+    """
+    shown = one_line(ref, 100)
+    if "\0" in ref or not (commit := _commit_or_none(ref)):
+        if _asked(("rev-parse", "--is-shallow-repository")).text.strip() == "true":
+            raise Unavailable(
+                f"this shallow clone has no commit '{shown}': run git fetch --depth=1 origin {shlex.quote(shown)} "
+                "(actions/checkout: fetch-depth: 0)"
+            )
+        remote = "\0" not in ref and _commit_or_none(f"origin/{ref}")
+        hint = f". Did you mean origin/{shown}?" if remote else ""
+        raise Unavailable(f"the repository has no commit '{shown}'{hint}")
+    return commit
+
+
+def _commit_or_none(ref: str) -> str:
+    """Return the commit of a ref; empty without one."""
+    answer = _asked(("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"))
+    commit = answer.text.strip()
+    return commit if answer.returncode == 0 and _COMMIT.fullmatch(commit) else ""
+
+
+def _asked(words: Sequence[str], deadline_s: float = 60.0) -> Completed:
+    return run(Command((*_GIT, *words), deadline_s, _GIT_ENV))
+
+
+def _new_folder(stack: ExitStack) -> Path:
+    """Make a private folder. It is not `left` until the stack closes."""
+    parent = cache_folder() / _FOLDER
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = parent / secrets.token_hex(4)
+    file_lock.take(stack.enter_context(folder.with_suffix(".lock").open("w")))
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _checked_out(repository: _Repository, folder: Path, name: str, commit: str) -> Revision:
+    """Check out a commit into a new worktree. Raises Unavailable."""
+    tree = folder / name
+    done = _asked(("worktree", "add", "--quiet", "--detach", "--", str(tree), commit), _CHECKOUT_S)
+    if done.returncode != 0:
+        raise Unavailable(f"git cannot check out {name} ({commit[:_SHOWN_COMMIT]}): {printable(done.last_words)}")
+    start = tree / repository.subfolder
+    if not start.is_dir():
+        raise Unavailable(f"{name} ({commit[:_SHOWN_COMMIT]}) has no folder {repository.subfolder}: cd to one it has")
+    return Revision(name, commit, start)
+
+
+def _build(revision: Revision, words: Sequence[str], say: Callable[[str], None]) -> None:
+    """Build a version in its tree. Print the last lines of a failed build, and raise UserlandError."""
+    done = run(Command(("env", f"--chdir={revision.folder}", "--", *words), _BUILD_S))
+    if done.returncode == 0 and not done.timed_out:
+        return
+    printed = (done.error_text if done.stderr.strip() else done.text).splitlines()
+    for line in printed[-_SHOWN_LINES:-1]:
+        say(line)
+    how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"exited with {done.returncode}"
+    raise UserlandError(f"the build of {revision.name} ({revision.short_commit}) {how}: {printable(done.last_words)}")
+
+
+# -- removal ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def left() -> Iterator[list[Path]]:
+    """Yield the folders of killed or finished commands. None of them can be taken again until the context ends."""
+    with ExitStack() as stack:
+        folders = []
+        for folder in sorted((cache_folder() / _FOLDER).glob("*")):
+            if folder.is_dir() and _NAME.fullmatch(folder.name):
+                lock = stack.enter_context(folder.with_suffix(".lock").open("a"))
+                if file_lock.take(lock):
+                    folders.append(folder)
+        yield folders
+
+
+def remove(folder: Path) -> None:
+    """Remove the trees of a folder, and their records in the repository. Raises OSError if a file remains."""
+    git_folder = _noted(folder)
+    for name in (BASE, HEAD) if git_folder is not None else ():
+        where = (f"--git-dir={git_folder}", "worktree", "remove", "--force", "--force", "--", str(folder / name))
+        if (folder / name).exists():
+            _asked(where, _CHECKOUT_S)  # if the repository is gone, the record is gone too
+    remove_tree(OwnFolder.at(folder))
+    folder.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def _noted(folder: Path) -> Path | None:
+    """Return the noted folder of the repository with its commits; None without git or a note."""
+    note = folder / _NOTE
+    if not note.is_file() or shutil.which("git") is None:
+        return None
+    path = Path(os.fsdecode(note.read_bytes()))
+    return path if path.is_absolute() and path.is_dir() else None
+
+
+def _remove_at_end(folder: Path, say: Callable[[str], None]) -> None:
+    with shield():
+        try:
+            remove(folder)
+        except OSError as error:  # for example a file of root that the build made in a container
+            say(f"note: {error.filename} cannot be removed ({error.strerror}). Remove it as its owner")

@@ -1,0 +1,205 @@
+"""A pull request from its commits to its comment, as a CI job runs it: `weigh --base`, `ci/gate.sh`, `comment`."""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from features.pull_request.service import Service, served
+from weighbridge.analysis.analyse import analyse
+from weighbridge.report.comment import marker
+from weighbridge.store.run import RunStore
+
+from .machine import Machine
+from .repositories import commit, git, repository
+
+CI = Path(__file__).parents[2] / "ci"
+WEIGHBRIDGE = f"{sys.executable} -m weighbridge"
+SOURCE = "int main(void) {{ for (volatile long i = 0; i < {count}; i++); return 0; }}\n"
+BUILD = "cc -O1 -o count count.c"
+COUNT = 10_000_000
+METRIC = ("--metric", r"version=regex:version=(\d+),higher,count")
+
+
+def versions(folder: Path, slower: float) -> Path:
+    """A repository whose last commit makes a program slower by a known share."""
+    counts = COUNT, round(COUNT * (1 + slower))
+    files = ({"count.c": SOURCE.format(count=each), "notes": f"{number}"} for number, each in enumerate(counts))
+    return repository(folder, *files)
+
+
+def weigh(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [*WEIGHBRIDGE.split(), "weigh", "--out", str(repo.parent / "run"), "--cpu-idle", "halt", *words]
+    env = {**os.environ, "WEIGHBRIDGE_CACHE": str(repo.parent / "cache")}
+    return subprocess.run(argv, cwd=repo, capture_output=True, text=True, timeout=300, check=False, env=env)
+
+
+def values(run: Path, metric: str) -> dict[tuple[str, str], set[float]]:
+    """The values of a metric by environment and workload."""
+    found: dict[tuple[str, str], set[float]] = {}
+    with sqlite3.connect(run / "run.sqlite") as store:
+        query = (
+            "select t.environment, t.workload, m.value from trial t join measurement m on m.trial = t.id "
+            "where m.metric = ? and t.block > 0"
+        )
+        for environment, workload, value in store.execute(query, (metric,)):
+            found.setdefault((environment, workload), set()).add(value)
+    return found
+
+
+def test_each_version_runs_in_its_own_tree_natively_and_in_each_environment(tmp_path: Path, machine: Machine):
+    files = {"ask": "#!/bin/sh\necho version=$(cat $1)\n", "a": "1", "b": "5"}
+    repo = repository(tmp_path / "repo", files, {"a": "2", "b": "6"})
+    done = weigh(
+        repo, "--base", "HEAD^", "--rounds", "2", *METRIC, "--in", "bubblewrap,docker", "--command", "a=./ask a",
+        "--command", "b=./ask b", "--markdown", "-",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    places = ("", "-bubblewrap", "-docker")
+    expected = {
+        (f"{name}{place}", program): {float(value)}
+        for name, both in (("base", "15"), ("head", "26"))
+        for program, value in zip("ab", both, strict=True)
+        for place in places
+    }
+    expected |= {("base-again", "a"): {1.0}, ("base-again", "b"): {5.0}}
+    assert values(tmp_path / "run", "version") == expected
+    assert done.stdout.startswith("**") and "report: " not in done.stdout, "only the Markdown"
+    with RunStore(tmp_path / "run") as store:
+        analysis = analyse(store)
+    steps = {(step.row.environment, step.previous) for ladder in analysis.ladder for step in ladder.steps}
+    assert {("head", "base"), ("head-docker", "base-docker"), ("head-bubblewrap", "base-bubblewrap")} <= steps
+    commits = [git(repo, "rev-parse", ref)[:10] for ref in ("HEAD", "HEAD^")]
+    assert all(each in analysis.question for each in commits)
+    assert git(repo, "worktree", "list").count("\n") == 0
+
+
+def test_uncommitted_changes_are_named_and_nothing_is_kept(tmp_path: Path):
+    repo = repository(tmp_path / "repo", {"ask": "#!/bin/sh\necho version=1\n"})
+    (repo / "ask").write_text("#!/bin/sh\necho version=2\n")
+    done = weigh(repo, "--base", "HEAD", "--rounds", "6", *METRIC, "--", "./ask")
+    assert done.returncode == 0 and "uncommitted changes are not measured" in done.stderr
+    assert {value for each in values(tmp_path / "run", "version").values() for value in each} == {1.0}
+    assert "weighbridge run --out" not in done.stdout + done.stderr, "its trees are gone"
+
+
+def test_a_program_that_one_version_does_not_have(tmp_path: Path):
+    repo = repository(tmp_path / "repo", {"a": "x"}, {"ask": "#!/bin/sh\n"})
+    done = weigh(repo, "--base", "HEAD^", "--rounds", "2", "--", "./ask")
+    assert done.returncode == 2 and not (tmp_path / "run").exists()
+    assert re.search(r"\./ask: no such program in base \([0-9a-f]{10}\) after its build", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("during", ["build", "run"])
+def test_an_interrupted_command_leaves_no_tree(tmp_path: Path, during: str):
+    repo = repository(tmp_path / "repo", {"nap": "#!/bin/sh\nsleep 0.1\n"}, {"other": ""})
+    build = f"sh -c 'touch {tmp_path}/begun; sleep 60'" if during == "build" else "./nap"
+    argv = [*WEIGHBRIDGE.split(), "weigh", "--out", str(tmp_path / "run"), "--base", "HEAD^", "--build", build]
+    env = {**os.environ, "WEIGHBRIDGE_CACHE": str(tmp_path / "cache")}
+    with (tmp_path / "stderr").open("wb") as err:
+        process = subprocess.Popen([*argv, "--", "./nap"], cwd=repo, stdout=err, stderr=err, env=env)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if (tmp_path / "begun").exists() or b"trials done" in (tmp_path / "stderr").read_bytes():
+            break
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 143, (tmp_path / "stderr").read_text()
+    assert [*(tmp_path / "cache/revisions").iterdir()] == [] and git(repo, "worktree", "list").count("\n") == 0
+    assert "to continue" not in (tmp_path / "stderr").read_text(), "its trees are gone"
+
+
+# -- as a job of GitHub runs it ---------------------------------------------------------------------
+
+
+def job(repo: Path, service: Service, **variables: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Run the steps of the action on a pull request; return the gate's end and the job's summary."""
+    folder = repo.parent
+    (folder / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
+    summary = folder / "summary.md"
+    env = {
+        **{name: os.environ[name] for name in ("PATH", "PYTHONPATH", "DOCKER_HOST") if name in os.environ},
+        "HOME": str(folder), "WEIGHBRIDGE_CACHE": str(folder / "cache"),
+        "WEIGHBRIDGE": WEIGHBRIDGE, "WEIGHBRIDGE_ALLOW_CONCURRENT": "yes", "WEIGHBRIDGE_QUICK_TEST": "yes",
+        "GITHUB_ACTIONS": "true", "GITHUB_API_URL": service.address, "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_PATH": str(folder / "event.json"), "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SERVER_URL": "https://github.example", "GITHUB_RUN_ID": "5",
+        "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_TOKEN": "ghs_token", "WB_RUN": "weighbridge-run",
+        "GIT_CONFIG_GLOBAL": "/dev/null", **{f"WB_{name}": value for name, value in variables.items()},
+    }  # fmt: skip
+    command = ["sh", str(CI / "gate.sh")]
+    gate = subprocess.run(
+        command, cwd=repo, env={**env, "WB_MARKDOWN": str(summary)}, capture_output=True, text=True, timeout=500,
+        check=False,
+    )  # fmt: skip
+    posted = subprocess.run(
+        command, cwd=repo, env={**env, "WB_STEP": "comment"}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert posted.returncode == 0, posted.stderr
+    return gate, summary
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize(("slower", "code", "verdict"), [(0.5, 11, "longer"), (0.0, 0, "within")])
+def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path, slower: float, code: int, verdict: str):
+    if not shutil.which("cc"):
+        pytest.skip("needs cc")
+    repo = versions(tmp_path / "repo", slower)
+    (repo / "budgets.txt").write_text("# at most this\nhead.*.time<=25%   # generous\n")
+    git(repo, "add", "."), git(repo, "commit", "--quiet", "--amend", "--no-edit")
+    with served(Service()) as service:
+        stranger = service.add(f"forged {marker('weighbridge')}", login="somebody", kind="User")
+        gate, summary = job(
+            repo, service, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="20s", BUDGET_FILE="budgets.txt"
+        )
+        assert gate.returncode == code, gate.stderr
+        assert [each["id"] for each in service.comments] == [stranger, stranger + 1]
+        text = service.comments[1]["body"]
+        first = text.partition("\n")[0]
+        assert first.startswith("**") and (verdict in first or not slower), first
+        for expected in ("or more", "Control passed", "Gate", "actions/runs/5", marker("weighbridge")):
+            assert expected in text, expected
+        assert summary.read_text().count("\n| ") > 1 and first in summary.read_text()
+        shutil.rmtree(repo / "weighbridge-run")
+        commit(repo, {"notes": "once more"})
+        job(repo, service, BASE="HEAD~2", BUILD=BUILD, COMMAND="./count", WITHIN="5s")
+        assert len(service.comments) == 2 and service.comments[1]["body"] != text
+    answers = (tmp_path / "output").read_text().splitlines()
+    assert answers == [f"answer={'failed' if code else 'passed'}"]
+    if slower:
+        with RunStore(repo / "weighbridge-run") as store:
+            (row,) = [row for report in analyse(store).headlines for row in report.comparisons if not row.aa]
+        assert row.cost is not None and row.cost.penalty.low < 50 < row.cost.penalty.high + 15
+
+
+def test_a_forks_token_leaves_the_text_in_the_summary_and_in_a_file(tmp_path: Path):
+    repo = repository(tmp_path / "repo", {"ask": '#!/bin/sh\n[ -z "$GITHUB_TOKEN" ]\n'}, {"other": ""})
+    with served(Service()) as service:
+        service.faults["POST"] = (403, b"{}", {})
+        gate, summary = job(repo, service, BASE="HEAD^", BUILD="./ask", COMMAND="./ask", WITHIN="2s")
+        assert gate.returncode == 0 and service.comments == [], gate.stderr
+    written = (repo / "weighbridge-run/comment.md").read_text()
+    assert summary.read_text().startswith("**") and written.rstrip().endswith(marker("weighbridge"))
+
+
+def test_kept_trees_let_a_gate_go_on_with_the_pairs_of_an_environment(tmp_path: Path):
+    repo = repository(tmp_path / "repo", {"ask": "#!/bin/sh\necho\n"}, {"other": ""})
+    with served(Service()) as service:
+        gate, _ = job(
+            repo, service, BASE="HEAD^", COMMAND="./ask", WITHIN="2s", IN="bubblewrap", EXTEND="3s",
+            BUDGETS="head-*.time<=0.0001%",
+        )  # fmt: skip
+    assert gate.returncode in (11, 12), gate.stderr
+    with RunStore(repo / "weighbridge-run") as store:
+        looks, trials = store.gate_looks(), [trial.environment for trial in store.trials()]
+    assert {arm.environment for look in looks for arm in look.open} <= {"head-bubblewrap"} and looks
+    counts = {name: trials.count(name) for name in ("base-bubblewrap", "head-bubblewrap", "head")}
+    assert counts["base-bubblewrap"] == counts["head-bubblewrap"] >= counts["head"]
+    assert [*(tmp_path / "cache/revisions").iterdir()] == [] and git(repo, "worktree", "list").count("\n") == 0
