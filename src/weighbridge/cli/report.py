@@ -7,7 +7,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.limits import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.versions import between_versions
+from weighbridge.analysis.versions import between_versions, version_pairs
 from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import features
@@ -105,7 +105,7 @@ def _show(
     yes = not out().is_terminal
     print_report(
         analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
-        variables=variables_of(store.secrets() or ()),
+        variables=variables_of(store.secrets() or ()), lasting=not version_pairs(analysis),
     )  # fmt: skip
     for document in documents if everything else ():
         print_document(document, out(), full=True, details=False)

@@ -2,4 +2,8 @@
 
 from weighbridge.cli.feature import Feature
 
-FEATURE = Feature(commands={"comment": "weighbridge.features.pull_request.options:COMMENT"}, after="gate")
+FEATURE = Feature(
+    commands={"comment": "weighbridge.features.pull_request.options:COMMENT"},
+    after="gate",
+    documents={"comment": "weighbridge.features.pull_request.document:CommentDocument"},
+)

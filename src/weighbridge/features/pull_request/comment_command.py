@@ -4,10 +4,11 @@ from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
-from weighbridge.cli.output import err, out
+from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.pull_request.api import ReadOnlyError
+from weighbridge.features.pull_request.document import CommentDocument, Outcome
 from weighbridge.features.pull_request.job import CiJob, NotAPullRequest, comments, job
 from weighbridge.features.pull_request.options import CommentOptions
 from weighbridge.report.comment import MOST_CHARACTERS, NAME, URL, marker
@@ -32,8 +33,11 @@ def comment(options: CommentOptions) -> None:
         fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
     text = _text(options, ours)
     _append(options.markdown, text)
-    if ours is not None and not _post(ours, text, marker(options.name)):
+    outcome: Outcome = "not-posted"
+    if ours is not None and (outcome := _post(ours, text, marker(options.name))) == "not-posted":
         _append(ours.summary, text)
+    if options.as_json:
+        print_json(CommentDocument(outcome=outcome, text=text))
 
 
 def _append(file: Path | None, text: str) -> None:
@@ -58,8 +62,8 @@ def _text(options: CommentOptions, ours: CiJob | None) -> str:
     return f"{text}\n{marker(options.name)}\n"
 
 
-def _post(ours: CiJob, text: str, mark: str) -> bool:
-    """Edit our comment, or create it. Return False after a note if that is not possible."""
+def _post(ours: CiJob, text: str, mark: str) -> Outcome:
+    """Edit our comment, or create it. If that is not possible, print a note."""
     try:
         every = comments(ours)
         if (number := every.own(mark)) is not None:
@@ -77,9 +81,10 @@ def _post(ours: CiJob, text: str, mark: str) -> bool:
             "usual for pull requests from forks"
         )
     else:
-        out().print("comment created" if number is None else "comment edited")
-        return True
-    return False
+        outcome: Outcome = "created" if number is None else "edited"
+        out().print(f"comment {outcome}")
+        return outcome
+    return "not-posted"
 
 
 def _note(text: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from weighbridge.cli.declared import Declared, argument, option
 from weighbridge.cli.help import OUTPUT, WHAT
+from weighbridge.cli.options import json_flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class CommentOptions:
         "--add FILE", "Also post this Markdown, for example of weighbridge gate --markdown FILE.", WHAT
     )
     markdown: Path | None = option("--markdown FILE", "Also write the comment to this file.", OUTPUT)
+    as_json: bool = json_flag()
 
 
 COMMENT = Declared(
@@ -36,4 +38,5 @@ COMMENT = Declared(
         "weighbridge comment RUN --name sort --page https://ci.example.org/report.html",
         "weighbridge comment RUN --add gate.md --markdown comment.md",
     ),
+    documents=("comment",),
 )

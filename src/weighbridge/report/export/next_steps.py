@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.versions import version_pairs
 from weighbridge.model.document import SuggestedStep
 from weighbridge.model.secret import variables_of
 from weighbridge.report.text.formatting import SPACE
-from weighbridge.report.text.next_step import continuing, obstacle_sentence, rounds_sentence
+from weighbridge.report.text.next_step import continuing, obstacle_sentence, rounds_sentence, weigh_again
 from weighbridge.store.run import RunStore
 
 
@@ -26,14 +27,15 @@ def next_steps(store: RunStore, analysis: Analysis, *, yes: bool = False) -> Ite
         "weighbridge",
         *continuing("run", str(store.directory), yes=yes, variables=variables_of(store.secrets() or ())),
     )
+    lasting = not version_pairs(analysis)  # weigh --base removes the versions at its end
     if (step := more_rounds(analysis)) is not None:
         yield SuggestedStep(
             code=step.aim,
-            reason=reason_of(rounds_sentence(step, analysis)),
-            command=(*start, "--rounds", str(step.rounds)),
+            reason=reason_of(rounds_sentence(step, analysis) if lasting else weigh_again(step)),
+            command=(*start, "--rounds", str(step.rounds)) if lasting else None,
             seconds=step.seconds,
         )
-    elif analysis.unfinished and analysis.trials:
+    elif analysis.unfinished and analysis.trials and lasting:
         yield SuggestedStep(code="unfinished", reason="The run is not finished. Continue it.", command=start)
     if (stop := obstacle(analysis)) is not None:
         yield SuggestedStep(code=stop.code, reason=reason_of(obstacle_sentence(stop, analysis)))
