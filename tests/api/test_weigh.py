@@ -80,3 +80,44 @@ def test_what_has_no_name_is_refused():
     for given in (lambda: None, [].append):
         with pytest.raises(weighbridge.WeighbridgeError, match="cannot be imported by its name"):
             pytest_plugin._command(given)
+
+
+# -- the fixture -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def judged(runs, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The command lines of gates; what would be measured is a kept run."""
+    lines: list[tuple[str, ...]] = []
+    monkeypatch.setattr(weighbridge, "weigh", lambda *_, **__: weighbridge.load(runs / "weigh"))
+    monkeypatch.setattr(weighing, "run_command", lambda *words: lines.append(words))
+    return lines
+
+
+def test_the_budget_is_for_the_primary_metric(judged: list[tuple[str, ...]], runs):
+    run = pytest_plugin.weigh_within(["./prog"], budget="5%", environment="docker")
+    pytest_plugin.weigh_within(["./prog"], budget="3%", environment="docker", baseline="earlier")
+    assert judged == [
+        ("gate", str(run.path), "--budget", "*.command.time<=5%"),
+        ("gate", str(run.path), "--against", "earlier", "--margin", "3%"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "undecided", "end"),
+    [
+        (errors.LimitExceeded, "skip", pytest.fail.Exception),
+        (errors.LimitUndecided, "fail", pytest.fail.Exception),
+        (errors.LimitUndecided, "skip", pytest.skip.Exception),
+        (errors.Untrusted, "skip", pytest.skip.Exception),
+        (errors.TrialsFailed, "fail", pytest.fail.Exception),
+        (errors.Unavailable, "skip", errors.Unavailable),
+    ],
+)
+def test_the_answer_of_the_gate_is_that_of_the_test(judged, monkeypatch, answer: type, undecided, end: type):
+    def refuse(*_: str) -> None:
+        raise answer("The cost is 15.4%.")
+
+    monkeypatch.setattr(weighing, "run_command", refuse)
+    with pytest.raises(end, match=r"The cost is 15.4%\."):
+        pytest_plugin.weigh_within(["./prog"], budget="5%", undecided=undecided)

@@ -42,7 +42,7 @@ def weigh_within(
 
     The cost is the cost of an ``environment`` against this machine, or of a version ``against`` an older one. With a
     ``baseline``, which is an earlier run directory of the same study, the budget is for the increase of this cost
-    since then. ``rounds`` and ``options`` are those of `weighbridge.weigh`.
+    since then. ``rounds`` and ``options`` have the same meaning as for `weighbridge.weigh`.
 
     The test passes only if the whole interval is within the budget, and fails if the whole interval is above it. If
     the measurement cannot decide, or if the control failed, the test fails too, or is skipped with

@@ -58,7 +58,7 @@ class EnvironmentCost:
     noise_high: float | None
     """The highest cost within the noise floor, in ``cost_unit``."""
     visible_cost: float | None
-    """The smallest cost that four of five such runs would have found significant, in ``cost_unit``."""
+    """The smallest cost that four of five such runs would find significant, in ``cost_unit``; None if unknown."""
     emulated: bool
     """Whether the environment, or the baseline, ran in an emulator."""
     remarks: tuple[str, ...]

@@ -35,9 +35,9 @@ def weigh(
     It runs `weighbridge weigh` in a process of its own, with the same rights and the same effects on this machine,
     and prints nothing. Ctrl-C ends it cleanly, and finished trials are kept.
 
-    - ``command``: the program and its arguments, as a list of words.
+    - ``command``: a list of words: the program and its arguments.
     - ``environments``: the names of ``weighbridge weigh --in``. The machine itself ("native") is always measured.
-    - ``against``: an older version of the command, as a list of words. Both are then measured in one environment.
+    - ``against``: the words of an older version of the command. Both are then measured in one environment.
     - ``rounds``: the exact number of rounds. Without it, the run stops when it is precise, or after ``within``.
     - ``within``: a time limit, such as ``"2min"``.
     - ``out``: the run directory. By default, it is a new one in ``~/.local/share/weighbridge/runs``.

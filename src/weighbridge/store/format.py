@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class TableMeaning(NamedTuple):
-    """What one row of a table is, and the meaning of each column."""
+    """The meaning of one row of a table, and of each column."""
 
     row: str
     columns: Mapping[str, str]
@@ -16,7 +16,7 @@ class TableMeaning(NamedTuple):
 _TRIAL = "The trial (`trial.id`)."
 MEANINGS: Mapping[str, TableMeaning] = {
     "run": TableMeaning(
-        "A fact about the whole run, as a text.",
+        "A text about the whole run.",
         {"key": "Its name. The stable keys are listed below.", "value": "A text, a number, or JSON."},
     ),
     "study": TableMeaning(
@@ -38,7 +38,7 @@ MEANINGS: Mapping[str, TableMeaning] = {
         "A workload at one level of the options that the study varies.",
         {
             "workload": "The name of the workload.",
-            "level": "The varied options with their values, as a JSON object with sorted keys; `{}` if none varies.",
+            "level": "A JSON object: the varied options with their values, sorted by name; `{}` if none varies.",
             "position": "Its place in the study, from 0.",
             "kind": "The kind of workload.",
             "options": "The options of the kind, as JSON.",
@@ -59,7 +59,7 @@ MEANINGS: Mapping[str, TableMeaning] = {
             "started_at": "The start, in seconds since 1970-01-01 UTC.",
             "duration_s": "Seconds of the whole trial, with everything that is not measured.",
             "measured_s": "Seconds for which the measured program ran; 0 if it was not measured.",
-            "flags": "Unusual conditions, as a JSON list of objects with `code`, `where`, `figures` and `text`; "
+            "flags": "A JSON list of unusual conditions: objects with `code`, `where`, `figures` and `text`; "
             "sentences in runs from before version 3.",
             "measured_from_s": "Seconds from the start of the trial to the start of the measured program, or null.",
         },
@@ -79,7 +79,7 @@ MEANINGS: Mapping[str, TableMeaning] = {
         {
             "trial": _TRIAL,
             "role": "`client`, `server`, `solo`, `warm-up`, `check`, or `preparation` with a name.",
-            "argv": "Its command line, as a JSON list.",
+            "argv": "A JSON list: its command line.",
             "returncode": "Its exit code; negative for a signal.",
             "duration_s": "Seconds for which it ran.",
             "stdout": "The file with its standard output, in the run directory. An empty output has no file.",
@@ -91,7 +91,7 @@ MEANINGS: Mapping[str, TableMeaning] = {
         {
             "trial": _TRIAL,
             "site": "The role whose site was metered, or `host NAME`.",
-            "name": "What was measured. The unit is at its end, such as `_s` for seconds or `_bytes`.",
+            "name": "The name of the reading. The unit is at its end, such as `_s` for seconds or `_bytes`.",
             "value": "The number.",
         },
     ),
@@ -100,9 +100,9 @@ MEANINGS: Mapping[str, TableMeaning] = {
         {
             "trial": _TRIAL,
             "place": "The role whose site was metered, `host NAME`, or `prometheus`.",
-            "name": "What was measured, with the unit at its end.",
-            "at_s": "The times of the readings in seconds since the trial's start, as a JSON list.",
-            "vals": "The readings, as a JSON list of the same length.",
+            "name": "The name of the reading, with the unit at its end.",
+            "at_s": "A JSON list: the times of the readings, in seconds since the start of the trial.",
+            "vals": "A JSON list of the same length: the readings.",
         },
     ),
     "histogram": TableMeaning(
@@ -118,7 +118,7 @@ MEANINGS: Mapping[str, TableMeaning] = {
         {
             "scope": "`host`, `host NAME`, `userland`, `ENVIRONMENT/ROLE`, `path`, `before`, `after`, ...",
             "key": "The name of the fact.",
-            "value": "Its value, as a text.",
+            "value": "Its value.",
             "at": "When it was recorded, in seconds since 1970-01-01 UTC. A continued run has several values.",
         },
     ),
