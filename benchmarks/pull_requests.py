@@ -55,7 +55,7 @@ ARMS = (BASE, HEAD, f"{BASE}-again")
 TIME = Metric("time", "s", "lower")
 BESIDE_S = 0.1
 """Seconds that a trial takes in addition to the program's own time."""
-MODELS = ("lognormal CV 2 %", "lognormal CV 8 %", "AR(1) 0.95, SD 8 %", "episodes", "drift 10 %", "bimodal")
+MODELS = ("lognormal CV 2%", "lognormal CV 8%", "AR(1) 0.95, SD 8%", "episodes", "drift 10%", "bimodal")
 
 
 @dataclass(frozen=True)

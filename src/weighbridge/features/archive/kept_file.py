@@ -202,6 +202,8 @@ def opened(data: bytes, where: str) -> Iterator[RunStore]:
                 yield store
         except RunDirectoryError as error:
             raise RunDirectoryError(str(error).replace(folder, where)) from error
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise RunDirectoryError(f"{where} is damaged: it has a value that Weighbridge never writes") from error
 
 
 def unpacked(data: bytes, where: str) -> bytes:

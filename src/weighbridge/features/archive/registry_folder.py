@@ -58,11 +58,8 @@ def read_run(data: bytes, where: str) -> ReadRun:
     with contextlib.suppress(ValueError):
         return _READ_RUN.validate_json(read_cached(name))
     with opened(data, where) as store:
-        try:
-            analysis = analyse(store)
-            run = ReadRun(entry_of(store, analysis), render(document_page(run_document(store, analysis))))
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise RunDirectoryError(f"{where} is damaged: it has a value that Weighbridge never writes") from error
+        analysis = analyse(store)
+        run = ReadRun(entry_of(store, analysis), render(document_page(run_document(store, analysis))))
     write_cached(name, _READ_RUN.dump_json(run))
     return run
 

@@ -219,7 +219,7 @@ def _measured_spread(spread: RunSpread, unit: str, table: Spreads) -> tuple[str,
 
 
 def variation_text(spread: RunSpread) -> str:
-    """Return a measured coefficient of variation with its 95% limits: ``2.10 % [1.44, 3.83]``."""
+    """Return a measured coefficient of variation with its 95% limits: ``2.10% [1.44, 3.83]``."""
     limits = spread.limits
     between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
     return f"{percent(spread.variation)}{between}"
