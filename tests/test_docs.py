@@ -204,7 +204,7 @@ def test_a_command_that_is_shown_exists_with_its_options(each: Shown, monkeypatc
     command.make_context(name, words)  # UsageError names what is wrong
 
 
-NOT_KEPT = ("after.", "versions")
+NOT_KEPT = ("after.", "versions", "--base", "head.")
 """Parts of commands about runs of two versions, of which the project keeps none."""
 
 

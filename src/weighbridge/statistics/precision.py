@@ -155,9 +155,13 @@ def half_width_after(half_width: float, blocks: int, later: int, spread: float =
     return math.expm1(min(700.0, math.log1p(half_width) * factor))
 
 
+_TINY = 1e-9
+"""A target that no number of blocks reaches."""
+
+
 def blocks_to_target(half_width: float, blocks: int, target: float, spread: float = 0.0) -> int | None:
     """Return the total number of blocks, at least ``blocks``, at which `half_width_after` is ``target``; or None."""
-    if not half_width < 1e6 or blocks < 1:
+    if not half_width < 1e6 or blocks < 1 or target < _TINY:
         return None
     low, high = blocks, max(blocks, math.ceil(blocks * (math.log1p(half_width) / math.log1p(target)) ** 2))
     if half_width <= target or not spread:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    ConfigDict,
     Field,
     GetCoreSchemaHandler,
     Json,
@@ -84,6 +85,8 @@ StoredOptions = Annotated[Json[dict[str, Any]], AfterValidator(_comparable)]
 
 class _Repetitions(BaseModel):
     """The repetitions as far as reports read them; another version can write more keys."""
+
+    model_config = ConfigDict(strict=True)
 
     blocks: Annotated[int, Field(ge=1, le=1000)] | None = None
     target: Annotated[float, Field(gt=0, lt=1)] | None = None

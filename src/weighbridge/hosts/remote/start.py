@@ -72,16 +72,27 @@ def _file(name: str) -> tuple[str, Path] | None:
 
 
 def _imports(text: str) -> list[str]:
-    """Return our modules that a text imports anywhere; the result can include names within modules."""
+    """Return our modules that a text imports anywhere, except for type checkers.
+
+    The result can include names within modules.
+    """
     imported_names: list[str] = []
     with _PARSING:
         tree = ast.parse(text)
+    for_checkers = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _is_type_checking(node.test)]
+    skipped = {id(node) for block in for_checkers for part in block.body for node in ast.walk(part)}
     for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.Import):
             imported_names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported_names += [f"{node.module}.{alias.name}" for alias in node.names]
     return [name for name in imported_names if name.split(".")[0] == "weighbridge"]
+
+
+def _is_type_checking(condition: ast.expr) -> bool:
+    return isinstance(condition, ast.Name) and condition.id == "TYPE_CHECKING"
 
 
 def start_agent(
