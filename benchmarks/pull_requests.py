@@ -15,7 +15,7 @@ program that counts. A slower head counts further by exactly as much as the perc
 With 100 pairs of each kind, trials of 0.5 s and two minutes, 20 of 600 equal pairs gave an alarm (3.3%). 580 of 600
 heads slower by 5% were found. Alarms, found, and the median minutes of trials, by model: lognormal 2%: 1, 99, 0.4;
 lognormal 8%: 10, 88, 2.0; AR(1) 0.95: 3, 99, 0.7; episodes: 1, 99, 0.5; drift 10%: 3, 96, 0.3; bimodal: 2, 99,
-0.9. The 10 alarms are chance: of 2,000 further equal pairs of that noise, 80 excluded no cost (4.0%).
+0.9. Only one program without isolation is simulated, and not several with `--in` or `--command`.
 
 Exits with 1 if there are more alarms in a model than 5% allow by chance (the 99th percentile of a binomial).
 """

@@ -35,7 +35,8 @@
 #   WEIGHBRIDGE       the program, or a command with arguments separated by spaces, such   weighbridge
 #                     as python3 -m weighbridge; without quotes, variables or patterns
 #
-# The program and the build get no token of GitHub or GitLab: only the step "comment" reads it.
+# Only the step "comment" gets a token of GitHub or GitLab. In the same job, the program and the build can still change what
+# this step starts: docs/howto/ci.md.
 #
 # The exit code is that of the gate: 0 passed, 11 failed, 12 undecided, 10 the control failed, 9 undecided because trials
 # failed. Without a budget and without an earlier run there is nothing to judge: a measured program then ends with the
@@ -154,6 +155,7 @@ END_OF_COMMANDS
         set +f
     fi
     weigh "$@" || measured=$?
+    rm -f -- "$run/gate.md" "$run/comment.md"  # the build or the program can have made them
     # 9: a comparison has no complete round; the gate reports it as undecided
     case $measured in 0 | 9) ;; *) exit "$measured" ;; esac
 fi

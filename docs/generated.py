@@ -743,13 +743,18 @@ def costs_by_workload(run: str) -> str:
     rows = [row for row in document["costs"] if row["primary"] and not row["control"] and row["cost"] is not None]
     workloads = [*dict.fromkeys(row["workload"] for row in rows)]
     cells = {
-        (row["environment"], row["workload"]): f"{quantity(row['value'], row['unit'])}: {_cost(row)}" for row in rows
+        (row["environment"], row["workload"]): f"{quantity(row['value'], row['unit'])}: {_cost(row)}{_sure(row)}"
+        for row in rows
     }
     native = {row["workload"]: quantity(row["baseline_value"], row["unit"]) for row in rows}
     lines = [[code(document["baseline"]), *(native[each] for each in workloads)]]
     for name in dict.fromkeys(row["environment"] for row in rows):
         lines.append([code(name), *(cells.get((name, each), "") for each in workloads)])
     return table(["environment", *map(code, workloads)], lines)
+
+
+def _sure(row: Mapping[str, Any]) -> str:
+    return {"equivalent": " (within the margin)", "significant": ""}.get(row["verdict"], f" ({row['verdict']})")
 
 
 def _cost(row: Mapping[str, Any]) -> str:

@@ -147,6 +147,34 @@ def test_no_hook_of_the_repository_runs(repo, tmp_path):
     assert hooks == set()
 
 
+def test_a_link_out_of_a_version_is_refused(repo, monkeypatch):
+    monkeypatch.chdir(repo / "sub")
+    git(repo, "rm", "-q", "-r", "--cached", "sub")
+    (repo / "sub").rename(repo / "real")
+    (repo / "sub").symlink_to("../base/real")
+    git(repo, "add", "sub")
+    git(repo, "commit", "-q", "-m", "link")
+    monkeypatch.chdir(repo)
+    (repo / "sub").unlink()
+    (repo / "real").rename(repo / "sub")
+    monkeypatch.chdir(repo / "sub")
+    with raises_sentence(Unavailable):
+        opened("HEAD^")
+    assert worktrees(repo) == 1
+
+
+def test_no_process_of_a_build_outlives_it(repo, tmp_path):
+    opened("HEAD^", build=("sh", "-c", f"setsid sleep 60 & echo $! >> {tmp_path}/pids"))
+    for pid in (tmp_path / "pids").read_text().split():
+        stat = Path(f"/proc/{pid}/stat")
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+def test_no_record_of_a_tree_that_the_build_removed_stays(repo):
+    opened("HEAD^", build=("sh", "-c", "rm -rf ../base"))
+    assert worktrees(repo) == 1
+
+
 def test_kept_trees_stay_until_clean_removes_them(repo, cache, monkeypatch):
     _, trees, *_ = opened("HEAD^", build=BUILD, keep=True)
     assert all((tree / "built").exists() for tree in trees.values())

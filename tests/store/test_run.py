@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -336,6 +337,21 @@ def test_a_database_with_code_is_refused_before_it_runs(run: Path, code: str, ve
     connection.executescript(f"{code} PRAGMA user_version={version};")
     connection.close()
     _refused(run, "a view, a trigger or a virtual table", writable=writable)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "CREATE INDEX mine ON sample(abs(trial))",
+        "CREATE INDEX mine ON sample(trial) WHERE trial > 1",
+        "CREATE TABLE mine (number INTEGER CHECK (number > 0))",
+        "CREATE TABLE mine (number INTEGER, twice INTEGER GENERATED ALWAYS AS (2 * number))",
+    ],
+)
+def test_an_expression_that_sqlite_would_compute_is_refused(run: Path, definition: str):
+    with closing(sqlite3.connect(run / DATABASE)) as database:
+        database.execute(definition)
+    _refused(run, "an index or a check 'mine'", writable=False)
 
 
 @pytest.mark.parametrize("writable", [True, False])

@@ -56,11 +56,14 @@ def comment(analysis: Analysis, *, page: str = "", stranger: bool = False) -> st
     text = "\n".join([verdict, "", *lines, ""])
     if len(text) > MOST_CHARACTERS:
         link = [f"[Report]({page})", ""] if page else []
-        return "\n".join([verdict[:1000], "", "The rest is too long for a comment.", "", *link])
+        warning = [_FROM_STRANGER, ""] if stranger else []
+        return "\n".join([verdict[:1000], "", *warning, "The rest is too long for a comment.", "", *link])
     return text
 
 
 def _lines(analysis: Analysis, *, page: str, stranger: bool) -> Iterator[str]:
+    if stranger:
+        yield from (_FROM_STRANGER, "")
     yield from (escaped(analysis.question), "")
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
     if rows:
@@ -75,8 +78,6 @@ def _lines(analysis: Analysis, *, page: str, stranger: bool) -> Iterator[str]:
     differing = remark_texts(analysis.confounders)
     yield from ("What else differed:" if differing else _NOTHING_DIFFERED, "")
     yield from _listed(differing)
-    if stranger:
-        yield from (_FROM_STRANGER, "")
     if page:
         yield from (f"[Report]({page})", "")
 

@@ -16,8 +16,8 @@ _FOLLOWED = re.compile(r"""(?<=[#!@$&~^])(?=\S)|(?<=%)(?=[\w"])|(?<=:)(?=[\w+-]+
 """The start of a mention (``@name``), a reference (``#1``), a shortcode (``:name:``) or a formula (``$x$``)."""
 _BARE = re.compile(r"(?<=www)(?=\.)|(?<=GH)(?=-[0-9])", re.IGNORECASE)
 """Bare links, and references without a sign."""
-_MARKER = re.compile(r"^(?=-(?:[-\s]|$))|^[0-9]{1,9}(?=\.(?:\s|$))")
-"""What begins a list; its other signs are special anywhere."""
+_MARKER = re.compile(r"^(?=-(?:[-\s]|$)|/)|^[0-9]{1,9}(?=\.(?:\s|$))")
+"""The start of a list, whose other signs are special anywhere, or of a command to the platform (``/close``)."""
 
 
 def escaped(text: str) -> str:

@@ -8,8 +8,9 @@ import re
 import secrets
 import shlex
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,8 @@ _CHECKOUT_S, _BUILD_S = 3600.0, 24 * 3600.0
 _SHOWN_LINES = 20
 """Lines of a failed build that the user sees."""
 _SHOWN_COMMIT = 10
+_BUILD_IN = "WEIGHBRIDGE_BUILD"
+"""The variable of a build's processes that names the folder of both versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ def built_revisions(
         before, after = (_checked_out(repository, folder, *each) for each in commits.items())
         for revision in (before, after) if build else ():
             say(f"building {revision.name} ({revision.short_commit}): {shlex.join(build)}")
-            _build(revision, build, say)
+            _build(revision, build, folder, say)
+            _require_inside(revision.folder, folder / revision.name, revision.name)
         if keep:
             cleanup.pop_all()
         yield Revisions(before, after, uncommitted)
@@ -167,14 +171,27 @@ def _checked_out(repository: _Repository, folder: Path, name: str, commit: str) 
     if done.returncode != 0:
         raise Unavailable(f"git cannot check out {name} ({commit[:_SHOWN_COMMIT]}): {printable(done.last_words)}")
     start = tree / repository.subfolder
+    _require_inside(start, tree, name)
     if not start.is_dir():
         raise Unavailable(f"{name} ({commit[:_SHOWN_COMMIT]}) has no folder {repository.subfolder}: cd to one it has")
     return Revision(name, commit, start)
 
 
-def _build(revision: Revision, words: Sequence[str], say: Callable[[str], None]) -> None:
-    """Build a version in its tree. Print the last lines of a failed build, and raise UserlandError."""
-    done = run(Command(("env", f"--chdir={revision.folder}", "--", *words), _BUILD_S))
+def _require_inside(start: Path, tree: Path, name: str) -> None:
+    """Raise Unavailable if a link leads out of a version, for example into the other one."""
+    if not start.resolve().is_relative_to(tree.resolve()):
+        raise Unavailable(f"{name}: {start.relative_to(tree)} is a link that leads out of the repository")
+
+
+def _build(revision: Revision, words: Sequence[str], folder: Path, say: Callable[[str], None]) -> None:
+    """Build a version in its tree. Print the last lines of a failed build, and raise UserlandError.
+
+    No process of the build outlives it, because it would disturb the measurement.
+    """
+    try:
+        done = run(Command(("env", f"--chdir={revision.folder}", "--", *words), _BUILD_S, {_BUILD_IN: str(folder)}))
+    finally:
+        _end_builds(folder)
     if done.returncode == 0 and not done.timed_out:
         return
     printed = (done.error_text if done.stderr.strip() else done.text).splitlines()
@@ -182,6 +199,15 @@ def _build(revision: Revision, words: Sequence[str], say: Callable[[str], None])
         say(line)
     how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"exited with {done.returncode}"
     raise UserlandError(f"the build of {revision.name} ({revision.short_commit}) {how}: {printable(done.last_words)}")
+
+
+def _end_builds(folder: Path) -> None:
+    """Kill the processes that builds left. Their environment has the folder."""
+    mark = f"{_BUILD_IN}={folder}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 # -- removal ---------------------------------------------------------------------------------------
@@ -202,11 +228,11 @@ def left() -> Iterator[list[Path]]:
 
 def remove(folder: Path) -> None:
     """Remove the trees of a folder, and their records in the repository. Raises OSError if a file remains."""
+    _end_builds(folder)
     git_folder = _noted(folder)
     for name in (BASE, HEAD) if git_folder is not None else ():
         where = (f"--git-dir={git_folder}", "worktree", "remove", "--force", "--force", "--", str(folder / name))
-        if (folder / name).exists():
-            _asked(where, _CHECKOUT_S)  # if the repository is gone, the record is gone too
+        _asked(where, _CHECKOUT_S)  # it also removes the record of a tree that is gone
     remove_tree(OwnFolder.at(folder))
     folder.with_suffix(".lock").unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 """The tables of a run, and the upgrades of older files."""
 
+import re
 import sqlite3
 from contextlib import closing
 from functools import cache
@@ -79,8 +80,8 @@ New in version 3: flags are objects. Older runs keep their sentences, which `wei
 def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool) -> None:
     """Create the tables in a new file or upgrade an older one; RunDirectoryError for other and newer files.
 
-    A file with a view, a trigger or a virtual table is refused because these are code, which might never end. A file
-    without one of the tables or columns is refused too.
+    A file with a view, a trigger, a virtual table, or an index or a check that is not ours is refused, because these
+    are code, which might never end. A file without one of the tables or columns is refused too.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
@@ -101,6 +102,9 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
     code = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
     if connection.execute(code).fetchone():
         raise RunDirectoryError(f"{where} is damaged: its database has a view, a trigger or a virtual table")
+    for name, sql in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall():
+        if sql not in ours() and (not _TABLE.match(sql) or _EXPRESSION.search(sql)):
+            raise RunDirectoryError(f"{where} is damaged: its database has an index or a check {name[:40]!r}")
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")
     for table, columns in columns_by_table().items():
@@ -108,6 +112,22 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
         if missing := columns.keys() - present.keys():
             fault = f"the table '{table}' has no column '{min(missing)}'" if present else f"it has no table '{table}'"
             raise RunDirectoryError(f"{where} is damaged: {fault}")
+
+
+_TABLE = re.compile(r"CREATE TABLE\b", re.IGNORECASE)
+_EXPRESSION = re.compile(r"\b(CHECK|AS|DEFAULT\s*\()", re.IGNORECASE)
+"""The parts of the definition of a table that SQLite computes."""
+
+
+@cache
+def ours() -> frozenset[str]:
+    """Return the definitions of the tables and indexes of all versions."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        definitions: set[str] = set()
+        for script in (TABLES, *UPGRADES.values()):
+            empty.executescript(script)
+            definitions |= {sql for (sql,) in empty.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        return frozenset(definitions)
 
 
 @cache

@@ -249,3 +249,17 @@ def test_a_wrong_command_line_is_one_sentence(weighbridge, run, service, words):
 def test_outside_of_ci_it_is_a_file(weighbridge, run, service, tmp_path):
     assert weighbridge("comment", run, "--markdown", tmp_path / "a.md").code == 0
     assert (tmp_path / "a.md").read_text().startswith("**head")
+
+
+def test_no_token_is_posted_whatever_the_build_left(weighbridge, run, github, service, tmp_path):
+    """The build of a pull request runs in the same job, and can write any file."""
+    github()
+    (tmp_path / "environ").write_text(f"GITHUB_TOKEN={TOKEN}")
+    (run / "gate.md").symlink_to(tmp_path / "environ")
+    assert_sentence(weighbridge("comment", run, "--add", run / "gate.md").err)
+    weighbridge("comment", run, "--add", tmp_path / "environ", "--markdown", tmp_path / "comment.md")
+    (only,) = service.comments
+    assert TOKEN not in only["body"] + (tmp_path / "comment.md").read_text()
+    (tmp_path / "link.md").symlink_to(tmp_path / "other")
+    assert weighbridge("comment", run, "--markdown", tmp_path / "link.md").code == 1
+    assert not (tmp_path / "other").exists()

@@ -47,7 +47,8 @@ HOW_TO_READ = (
 HOW_TO_READ_HISTORY = (
     "Each mark is one run's cost against its baseline with its 95% interval; up is worse. Runs are in time order, "
     "evenly spaced. Grey: the noise floor. A dashed line with ▲: the machine, engine, network path, programs or "
-    "settings changed before that run. A thick line: a significant change from the run before it."
+    "settings changed before that run. A thick line: a significant change since the last earlier run whose control "
+    "did not fail."
 )
 
 

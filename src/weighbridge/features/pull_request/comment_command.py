@@ -1,18 +1,23 @@
 """`weighbridge comment`."""
 
+import errno
+import os
+import stat
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
-from weighbridge.errors import RunDirectoryError
+from weighbridge.errors import RunDirectoryError, WeighbridgeError
 from weighbridge.features.pull_request.api import ReadOnlyError
 from weighbridge.features.pull_request.document import CommentDocument, Outcome
-from weighbridge.features.pull_request.job import CiJob, NotAPullRequest, comments, job
+from weighbridge.features.pull_request.job import TOKENS, CiJob, NotAPullRequest, comments, job
 from weighbridge.features.pull_request.options import CommentOptions
+from weighbridge.model.secret import SecretName
 from weighbridge.report.comment import MOST_CHARACTERS, NAME, URL, marker
 from weighbridge.report.comment import comment as comment_text
+from weighbridge.secret_values import keep, redacted
 from weighbridge.store.run import DATABASE, RunStore
 
 _LARGEST_RUN = 64 * 2**20
@@ -28,10 +33,13 @@ def comment(options: CommentOptions) -> None:
         fail(f"--name: write letters, digits, dots, _ and -, not {options.name!r}", WRONG_COMMAND_LINE)
     if options.page and not URL.fullmatch(options.page):
         fail("--page: write an address that begins with http:// or https://", WRONG_COMMAND_LINE)
+    for name in TOKENS:  # the build of a pull request can have made files that hold it
+        if value := os.environ.get(name, "").strip():
+            keep(SecretName(name), value)
     ours = job()
     if ours is None and options.markdown is None:
         fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
-    text = _text(options, ours)
+    text = redacted(_text(options, ours))
     _append(options.markdown, text)
     outcome: Outcome = "not-posted"
     if ours is not None and (outcome := _post(ours, text, marker(options.name))) == "not-posted":
@@ -41,9 +49,31 @@ def comment(options: CommentOptions) -> None:
 
 
 def _append(file: Path | None, text: str) -> None:
-    if file is not None:
-        with file.open("a") as target:
+    if file is None:
+        return
+    try:
+        with open(file, "a", opener=_no_link) as target:
             target.write(text)
+    except OSError as error:
+        raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
+
+
+def _added(file: Path) -> str:
+    """Return the text to add. Raises WeighbridgeError if it is a link or no file."""
+    try:
+        with open(file, errors="replace", opener=_no_link) as source:
+            return source.read(MOST_CHARACTERS)
+    except OSError as error:
+        raise WeighbridgeError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file that no link leads to: a build can have made a link to a file with a secret."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return descriptor
 
 
 def _text(options: CommentOptions, ours: CiJob | None) -> str:
@@ -56,7 +86,7 @@ def _text(options: CommentOptions, ours: CiJob | None) -> str:
     page = options.page if options.page is not None else ours.page if ours is not None else ""
     with RunStore(run) as store:
         text = comment_text(analyse(store), page=page, stranger=stranger)
-    added = options.add.read_text(errors="replace") if options.add is not None else ""
+    added = _added(options.add) if options.add is not None else ""
     if len(text) + len(added) <= MOST_CHARACTERS and added:
         text = f"{text}\n{added.rstrip()}\n"
     return f"{text}\n{marker(options.name)}\n"

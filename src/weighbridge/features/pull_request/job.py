@@ -9,16 +9,16 @@ from pydantic import BaseModel, Field, ValidationError
 
 from weighbridge.features.pull_request.api import Api, ApiError, token_of
 from weighbridge.features.pull_request.services import Comments, GitHubComments, GitLabComments, pull_of_branch
-from weighbridge.model.secret import SecretName
 from weighbridge.model.text import one_line
 from weighbridge.report.comment import URL
-from weighbridge.secret_values import keep
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _LARGEST_EVENT = 8 * 2**20
 _GITHUB, _GITLAB = "GITHUB_API_URL", "CI_API_V4_URL"
 """The variables with the address of the API."""
+TOKENS = ("GITHUB_TOKEN", "GITLAB_TOKEN")
+"""The variables with the tokens."""
 _NEW_HEAD = "its branch has a newer commit, or it is closed"
 
 
@@ -96,9 +96,7 @@ def _address(url: str) -> str:
 
 
 def _token(variable: str) -> str:
-    token = token_of(variable, os.environ.get(variable, "").strip())
-    keep(SecretName(variable), token)  # no message shows it
-    return token
+    return token_of(variable, os.environ.get(variable, "").strip())
 
 
 def _on_github() -> Comments:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.versions import between_versions
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
@@ -70,7 +71,11 @@ class Matrix:
 
 
 def matrix(analysis: Analysis) -> Matrix:
-    """Return the costs of every environment on the primary metrics; without rows if there are none."""
+    """Return the costs of every environment on the primary metrics; without rows if there are none.
+
+    Of two versions, these are the costs of the head against the base in each environment.
+    """
+    analysis = between_versions(analysis)
     names = analysis.others
     rows = []
     for title, reports in _rows(analysis).items():

@@ -2,7 +2,7 @@
 # Repeats the run in this folder with Weighbridge, and compares the new run with the original one.
 # Options go to weighbridge run: ./repeat.sh --rounds 20
 set -eu
-cd "$(dirname "$0")"
+CDPATH="" cd -- "$(dirname -- "$0")"
 command -v weighbridge >/dev/null || {
     echo "weighbridge is not installed: README.md says which version the original run used" >&2
     exit 1
