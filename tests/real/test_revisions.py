@@ -171,7 +171,8 @@ def test_no_process_of_a_build_outlives_it(repo, tmp_path):
 
 
 def test_no_record_of_a_tree_that_the_build_removed_stays(repo):
-    opened("HEAD^", build=("sh", "-c", "rm -rf ../base"))
+    with built_revisions("HEAD^", None, ("sh", "-c", "rm -rf ../base"), print):
+        pass
     assert worktrees(repo) == 1
 
 
