@@ -113,8 +113,15 @@ def test_rows_are_selected_by_their_fields(weighed: weighbridge.Run):
     costs = weighed.costs.where(primary=True, control=False)
     assert [each.environment for each in costs] == ["docker"]
     assert len(weighed.costs[1:]) == len(weighed.costs) - 1
-    with pytest.raises(AttributeError, match="no field 'verdit'"):
+    with pytest.raises(AttributeError, match="no field 'verdit': its fields are environment, "):
         weighed.costs.where(verdit="significant")
+
+
+def test_printed_rows_are_the_first_ones(weighed: weighbridge.Run):
+    first, *lines = str(weighed.costs).splitlines()
+    assert first == repr(weighed.costs) and lines == [str(each) for each in weighed.costs]
+    lines = str(weighed.trials).splitlines()
+    assert len(lines) == 22 and lines[-1] == f"{len(weighed.trials) - 20} more rows"
 
 
 # -- data frames -----------------------------------------------------------------------------------
@@ -173,6 +180,8 @@ def hostile(report: Path, tmp_path: Path) -> weighbridge.Run:
 def test_what_a_notebook_shows_is_escaped(hostile: weighbridge.Run):
     shown = [hostile._repr_html_(), hostile.costs[0]._repr_html_(), hostile.costs._repr_html_()]
     shown.append(hostile.plot(HOSTILE).svg)
+    printed = str(hostile.costs)
+    assert len(printed.splitlines()) == len(hostile.costs) + 1 and "\x1b" not in printed
     for text in shown:
         assert "alert(1)" in text and "<script" not in text and "\x1b" not in text
 
@@ -181,7 +190,7 @@ def test_a_run_shows_its_primary_costs(weighed: weighbridge.Run):
     table = ElementTree.fromstring(weighed._repr_html_().partition("<p>")[0])
     assert [each.text for each in table.iter("th")] == ["metric", "native", "docker"]
     (cell,) = [each.text for each in table.iter("td") if each.text.startswith("significant: ")]
-    assert cell == f"significant: {weighed.costs.where(environment='docker', metric='time')[0]}"
+    assert cell == f"significant: {weighed.costs.where(environment='docker', metric='time')[0].text}"
     assert "The control passed." in weighed._repr_html_()
 
 
@@ -197,9 +206,15 @@ def test_a_chart_needs_no_library_of_charts(finished_run: Callable):
         assert isinstance(chart.to_altair(), altair.LayerChart)
 
 
-def test_without_an_interval_there_is_no_chart(weighed: weighbridge.Run):
+def test_without_a_cost_or_an_interval_there_is_no_chart(weighed: weighbridge.Run, report: Path, tmp_path: Path):
     with raises_sentence(weighbridge.WeighbridgeError):
         weighed.plot("nothing")
+    document = json.loads(report.read_text())
+    for row in document["costs"]:
+        row["cost_low"] = row["cost_high"] = None
+    (tmp_path / "report.json").write_text(json.dumps(document))
+    with raises_sentence(weighbridge.WeighbridgeError):
+        weighbridge.load(tmp_path / "report.json").plot("command")
 
 
 # -- what is no run --------------------------------------------------------------------------------

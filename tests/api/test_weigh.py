@@ -20,7 +20,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 def test_a_command_is_a_list_of_words(started: list[tuple[str, ...]]):
-    for given in ({"command": "./prog"}, {"command": ["x"], "against": "./old"}, {"command": ["x"], "options": "-w"}):
+    texts = {"command": "./prog", "against": "./old", "options": "-w", "environments": "docker"}
+    for name, text in texts.items():
+        given = {"command": ["x"], name: text}
         with raises_sentence(weighbridge.WeighbridgeError):
             weighbridge.weigh(**given)  # type: ignore[arg-type]
     assert started == []
@@ -48,7 +50,7 @@ def test_each_run_has_a_new_directory(started: list[tuple[str, ...]], tmp_path, 
     ("code", "output", "kind"),
     [
         (4, "progress\nweighbridge: docker is missing\n", errors.Unavailable),
-        (2, "weighbridge: ./prog: no such program\n", errors.WeighbridgeError),
+        (2, "weighbridge: ./prog: no such program. Check the path, or add --shell\n", errors.WeighbridgeError),
         (8, "weighbridge: docker was lost\nweighbridge: to continue: weighbridge run\n", errors.EnvironmentLost),
         (1, "Traceback\nKeyError: \x1b[2J1\n", errors.WeighbridgeError),
         (-9, "", errors.WeighbridgeError),

@@ -70,7 +70,7 @@ def cost_chart(costs: Sequence[EnvironmentCost]) -> CostChart:
     names = [_name(each, with_metric=not one_metric) for each in drawn]
     axes = number_axis(limits, cost_axis_title(scale, unit)), NameAxis({name: name for name in names})
     points = [
-        {"name": name, "environment": each.environment, "verdict": each.verdict or "control", "cost text": str(each),
+        {"name": name, "environment": each.environment, "verdict": each.verdict or "control", "cost text": each.text,
          **interval_inside(figures, limits)}
         for name, each, figures in zip(names, drawn, numbers, strict=True)
     ]  # fmt: skip

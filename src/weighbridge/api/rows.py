@@ -6,11 +6,12 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints, ove
 
 from weighbridge.api.html import cost_text, table_html
 from weighbridge.model.level import level_label
+from weighbridge.model.text import one_line
 from weighbridge.report.export.parquet import arrow_table, optional_library
 from weighbridge.report.text.formatting import quantity
 
 _LISTED = 20
-"""The most rows that a notebook shows."""
+"""The most rows that a notebook or ``print`` shows."""
 Row = TypeVar("Row")
 
 
@@ -64,15 +65,20 @@ class EnvironmentCost:
     remarks: tuple[str, ...]
     """Everything that a reader should know about this number, as sentences."""
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """The cost with its interval, such as ``5.82% [2.96, 9.01]``."""
         return cost_text(self.cost, self.cost_low, self.cost_high, self.cost_unit)
+
+    def __str__(self) -> str:
+        return _line(self, self.text, self.verdict or "control")
 
     def _repr_html_(self) -> str:
         level = level_label(self.level)
         name = f"{self.workload} {self.metric}{f' ({level})' if level else ''}"
         heads = ["metric", "environment", self.baseline, "value", f"cost [{self.confidence:.4g}]", "verdict"]
         values = [quantity(each, self.unit) for each in (self.baseline_value, self.value)]
-        row = [name, self.environment, *values, self, self.verdict or "control"]
+        row = [name, self.environment, *values, self.text, self.verdict or "control"]
         return table_html(heads, [row], note="A positive cost is worse than the baseline.")
 
 
@@ -173,6 +179,10 @@ class ComparedCost:
     verdict: Literal["significant", "equivalent", "undecided", "hidden"]
     """The verdict about the change, not about the costs."""
 
+    def __str__(self) -> str:
+        change = cost_text(self.change, self.change_low, self.change_high, self.change_unit)
+        return _line(self, f"change {change}", self.verdict)
+
 
 class Rows(Sequence[Row], Generic[Row]):
     """Rows of one kind, like a list. They convert to a data frame if its library is installed.
@@ -200,14 +210,19 @@ class Rows(Sequence[Row], Generic[Row]):
     def __repr__(self) -> str:
         return f"<{len(self)} rows of {self._kind.__name__}>"
 
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *map(str, self[:_LISTED]), *filter(None, [self._rest()])])
+
     def where(self, **values: object) -> "Rows[Row]":
         """Return the rows whose fields have these values: ``run.costs.where(primary=True, environment="docker")``.
 
         Raises AttributeError if the rows have no field of this name.
         """
+        known = _columns(self._kind)
         for name in values:
-            if name not in _columns(self._kind):
-                raise AttributeError(f"{self._kind.__name__} has no field '{name}'")
+            if name not in known:
+                listed = ", ".join(known)
+                raise AttributeError(f"{self._kind.__name__} has no field '{name}': its fields are {listed}")
         return Rows(self._kind, (row for row in self if all(getattr(row, k) == v for k, v in values.items())))
 
     def to_pandas(self) -> Any:
@@ -229,9 +244,18 @@ class Rows(Sequence[Row], Generic[Row]):
         names = [*_columns(self._kind)]
         return ({name: _flat(getattr(row, name)) for name in names} for row in self)
 
+    def _rest(self) -> str:
+        return f"{len(self) - _LISTED} more rows" if len(self) > _LISTED else ""
+
     def _repr_html_(self) -> str:
-        rest = f"{len(self) - _LISTED} more rows" if len(self) > _LISTED else ""
-        return table_html([*_columns(self._kind)], [[*row.values()] for row in self[:_LISTED]._flat()], note=rest)
+        rows = [[*row.values()] for row in self[:_LISTED]._flat()]
+        return table_html([*_columns(self._kind)], rows, note=self._rest())
+
+
+def _line(cost: EnvironmentCost | ComparedCost, figures: str, verdict: str) -> str:
+    """Return a cost in one line, with its address: ``docker command time: 5.82% [2.96, 9.01], significant``."""
+    name = filter(None, (cost.environment, cost.workload, level_label(cost.level), cost.metric))
+    return one_line(f"{' '.join(name)}: {figures}, {verdict}")
 
 
 def _columns(kind: Any) -> dict[str, type]:

@@ -64,8 +64,8 @@ class Run:
         """The cost of every environment in every metric, with the control and the use of resources.
 
         >>> cost = weighbridge.load("runs/weigh").costs.where(environment="docker", metric="time")[0]
-        >>> print(f"{cost}, {cost.verdict}, {cost.rounds} rounds")
-        15.4% [13.2, 17.6], significant, 123 rounds
+        >>> print(cost)
+        docker command time: 15.4% [13.2, 17.6], significant
         """
         return Rows(EnvironmentCost, (_cost(self.result, each) for each in self.result.costs))
 
@@ -117,19 +117,21 @@ class Run:
         if matching:
             levels = "; ".join(level_label(each.level) for each in matching)
             raise WeighbridgeError(f"'{named}' has several levels, so name one of them: {levels}")
-        names = dict.fromkeys(f"{each.environment}.{each.workload}.{each.metric}" for each in self._primary())
-        raise WeighbridgeError(f"the run has no cost '{named}'; its primary costs are {', '.join(names) or 'none'}")
+        raise self._no_cost(named)
 
     def plot(self, workload: str, metric: str | None = None) -> CostChart:
         """Return a chart of the costs of a workload in a metric, by default the primary one.
 
-        Raises WeighbridgeError if no such cost has an interval.
+        Raises WeighbridgeError if there is no such cost, or none with an interval.
 
         >>> weighbridge.load("runs/weigh").plot("command")
         <chart of 1 costs>
         """
-        costs = self.costs.where(workload=workload, control=False)
-        return cost_chart(costs.where(primary=True) if metric is None else costs.where(metric=metric))
+        wanted = {"primary": True} if metric is None else {"metric": metric}
+        costs = self.costs.where(workload=workload, control=False, **wanted)
+        if not costs:
+            raise self._no_cost(".".join(filter(None, (workload, metric))))
+        return cost_chart(costs)
 
     def __repr__(self) -> str:
         return f"<run of {self.study}: {', '.join(self.environments)}>"
@@ -141,11 +143,15 @@ class Run:
             key = each.workload, level_label(each.level), each.metric
             row = rows.setdefault(key, [quantity(each.baseline_value, each.unit), *["–"] * len(names)])
             if each.environment in names:
-                row[names.index(each.environment) + 1] = f"{each.verdict}: {each}"
+                row[names.index(each.environment) + 1] = f"{each.verdict}: {each.text}"
         title = f"{self.study}: {self.result.question}"
         heads = ["metric", self.result.baseline, *names]
         lines = [[" ".join(filter(None, key)), *row] for key, row in rows.items()]
         return table_html(heads, lines, title=title, note=f"Positive costs are worse. {_control(self)}")
+
+    def _no_cost(self, named: str) -> WeighbridgeError:
+        names = dict.fromkeys(f"{each.environment}.{each.workload}.{each.metric}" for each in self._primary())
+        return WeighbridgeError(f"the run has no cost '{named}'; its primary costs are {', '.join(names) or 'none'}")
 
     def _primary(self) -> Rows[EnvironmentCost]:
         return self.costs.where(primary=True, control=False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -45,9 +46,10 @@ def weigh(
 
     Raises WeighbridgeError with the sentence and the exit code of the command if it fails.
     """
-    for words in (command, against, environments, options):
+    examples = ["./prog", "--fast"], ["./old"], ["docker"], ["--cpus", "1"]
+    for words, example in zip((command, against, environments, options), examples, strict=True):
         if isinstance(words, str):
-            raise errors.WeighbridgeError(f"'{words}' is a text: give a list of words, such as ['./prog', '--fast']")
+            raise errors.WeighbridgeError(f"'{words}' is a text: give a list, such as {example}")
     place = Path(out) if out is not None else _new_directory()
     isolated = [name for name in environments if name != "native" or against is not None] or environments
     given = {
@@ -90,9 +92,10 @@ def _failure(code: int, output: str) -> errors.WeighbridgeError:
     """Return the error for an exit code, with the sentences of the command."""
     sentences = [line.removeprefix(PREFIX) for line in output.splitlines() if line.startswith(PREFIX)]
     last = one_line((output.splitlines() or ["it printed nothing"])[-1], 200)
+    said = re.sub(r"(add|needs) (--shell)$", r"\1 options=['\2']", "\n".join(sentences), flags=re.MULTILINE)
     kinds = {kind.exit_code: kind for kind in reversed(errors.WeighbridgeError.__subclasses__())}
     kind = kinds.get(code, errors.WeighbridgeError) if code != 1 else errors.WeighbridgeError
-    error = kind("\n".join(sentences) or f"the command ended with code {code}: {last}")
+    error = kind(said or f"the command ended with code {code}: {last}")
     error.exit_code = code
     return error
 
