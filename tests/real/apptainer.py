@@ -56,7 +56,7 @@ def copy(programs: Path, folder: Path) -> Path:
 def _build(work: Path) -> None:
     everything = work / "system"
     debian_archive.mmdebstrap(
-        "--variant=extract", f"--include={','.join(PACKAGES)}", *sid.LEAN, sid.NOT_SIGNED_LATELY, sid.SUITE,
+        "--variant=extract", f"--include={','.join(PACKAGES)}", *debian_archive.LEAN, sid.NOT_SIGNED_LATELY, sid.SUITE,
         str(everything), env={"TMPDIR": str(work)},
     )  # fmt: skip
     (work / "usr/bin").mkdir(parents=True)
