@@ -88,6 +88,32 @@ def test_uncommitted_changes_are_named_and_nothing_is_kept(tmp_path: Path):
     assert done.returncode == 0 and "uncommitted changes are not measured" in done.stderr
     assert {value for each in values(tmp_path / "run", "version").values() for value in each} == {1.0}
     assert "weighbridge run --out" not in done.stdout + done.stderr, "its trees are gone"
+    assert "note: base and head are the same commit" in done.stderr
+    again = weigh(repo, "--base", "HEAD", "--build", "touch ../built", "--", "./ask")
+    assert again.returncode == 6 and "choose a new --out" in again.stderr and "building" not in again.stderr
+
+
+def test_a_run_whose_versions_are_removed_offers_no_more_rounds(tmp_path: Path):
+    repo, run = repository(tmp_path / "repo", {"ask": "#!/bin/sh\n"}, {"other": ""}), str(tmp_path / "run")
+    gate = ("gate", run, "--budget", "head.*.time<=0.0001%", "--json", "--yes")
+
+    def steps(*words: str) -> list[dict[str, object]]:
+        done = subprocess.run([*WEIGHBRIDGE.split(), *words], capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 12), done.stderr
+        found: list[dict[str, object]] = json.loads(done.stdout)["next_steps"]
+        return found
+
+    measured = weigh(repo, "--base", "HEAD^", "--rounds", "6", "--keep-trees", "--json", "--", "./ask")
+    (kept,) = json.loads(measured.stdout)["next_steps"]
+    assert kept["command"] and steps("report", run, "--json")[0]["command"] and steps(*gate)[0]["command"]
+    for tree in (tmp_path / "cache/revisions").glob("*/*"):
+        shutil.rmtree(tree, ignore_errors=True)
+    (removed,) = steps(*gate, "--extend", "1min")
+    assert removed["command"] is None and "--keep-trees or a longer --within" in str(removed["reason"])
+    assert steps("report", run, "--json")[0]["command"] is None
+    words = [*WEIGHBRIDGE.split(), "run", "--out", run, "--yes"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 6 and "have been removed" in done.stderr and "to continue:" not in done.stderr
 
 
 def test_a_program_that_one_version_does_not_have(tmp_path: Path):

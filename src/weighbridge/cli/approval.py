@@ -14,7 +14,7 @@ from rich.console import Console
 from weighbridge import secret_values
 from weighbridge.cli.messages import ANSWER, WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err
-from weighbridge.errors import StudyError
+from weighbridge.errors import RunDirectoryError, StudyError
 from weighbridge.model.explained import PLACEBO_TITLE, placebo_cost, sides
 from weighbridge.model.secret import SecretName, env_options, variables_of
 from weighbridge.model.spelling import nearest
@@ -22,6 +22,7 @@ from weighbridge.model.stored_study import secrets_of
 from weighbridge.model.study import Study
 from weighbridge.report.text.formatting import plain as plain_number
 from weighbridge.report.text.formatting import plural, smallest_cost_text
+from weighbridge.report.text.next_step import VERSIONS_GONE
 from weighbridge.runner import compose_file, preflight
 from weighbridge.runner import planned as planning
 from weighbridge.runner import run as running
@@ -30,6 +31,7 @@ from weighbridge.runner.estimate import clock_range
 from weighbridge.runner.known_noise import AGE, Decidable, KnownNoise
 from weighbridge.secret_values import SecretComparison, without_value
 from weighbridge.store.run import RunStore
+from weighbridge.store.versions import has_its_versions
 from weighbridge.study.compose_key import names_compose_file
 from weighbridge.study.explained import unexplained
 from weighbridge.study.external import ExternalResource, compose_resource, external_resources
@@ -256,6 +258,8 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
     """
     with RunStore(directory) as store:
         study = running.study_of(store)
+        if not has_its_versions(store):
+            raise RunDirectoryError(f"{directory} cannot be continued: {VERSIONS_GONE}")
         if known := store.secrets():
             secret_values.expect(known, store.identity)
     names = secrets_of(study)

@@ -7,7 +7,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.limits import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.versions import between_versions, version_pairs
+from weighbridge.analysis.versions import between_versions
 from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import features
@@ -19,6 +19,7 @@ from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, Weig
 from weighbridge.model.secret import variables_of
 from weighbridge.model.text import printable
 from weighbridge.store.run import RunStore
+from weighbridge.store.versions import has_its_versions
 
 PREFIX, TABLE = "--fail-if ", "--table "
 
@@ -105,7 +106,7 @@ def _show(
     yes = not out().is_terminal
     print_report(
         analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
-        variables=variables_of(store.secrets() or ()), lasting=not version_pairs(analysis),
+        variables=variables_of(store.secrets() or ()), lasting=has_its_versions(store),
     )  # fmt: skip
     for document in documents if everything else ():
         print_document(document, out(), full=True, details=False)

@@ -139,7 +139,7 @@ def report_run(
     analysis = analyse(store)
     html.write_html(store, page, analysis)
     if ANSWER.json:
-        print_json(report_json(store, analysis, yes=True))
+        print_json(report_json(store, analysis, yes=True, lasting=lasting))
         return analysis
     ended = unfinished(store.info())
     if screen:

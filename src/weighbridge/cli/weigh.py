@@ -43,6 +43,7 @@ from weighbridge.runner.signals import interruptible
 from weighbridge.runner.stopper import ShortTime
 from weighbridge.secret_values import keep_as
 from weighbridge.store.run import RunStore
+from weighbridge.store.versions import has_its_versions
 from weighbridge.study import loader
 from weighbridge.study.compose import Unhonoured
 from weighbridge.study.compose_key import image_userland, service_of
@@ -85,7 +86,10 @@ def weigh(options: WeighOptions) -> None:
         _weigh(options, timing)
         return
     here = Path(_this_machine(options.what.env).get("folder", "/"))
-    _study(options, Revisions(Revision(BASE, "", here), Revision(HEAD, "", here)))  # reports mistakes before a build
+    # mistakes are reported before a build
+    study = _study(options, Revisions(Revision(BASE, "", here), Revision(HEAD, "", here)))
+    if options.output.directory is not None:
+        _require_own_run(options.output.directory, study)
     living.require_alone(allow_concurrent=options.limits.allow_concurrent)
     versions, build = options.versions, _words("--build", options.versions.build)
     with (
@@ -348,7 +352,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing, *, lasting: bool) 
             if markdown is not None and analysis is not None:
                 _write_markdown(later("weighbridge.report.comment:comment")(analysis), markdown)
             if export is not None and analysis is not None:
-                document = later("weighbridge.report.export.json:report_json")(store, analysis)
+                document = later("weighbridge.report.export.json:report_json")(store, analysis, lasting=lasting)
                 export.write_text(json.dumps(document, indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
@@ -368,13 +372,14 @@ def _require_own_run(directory: Path, study: Study) -> None:
     if not holds_a_run(directory):
         return
     with RunStore(directory) as store:
-        frozen, has_trials = running.study_of(store), bool(store.finished())
+        lasting, has_trials = has_its_versions(store), bool(store.finished())
+        frozen = running.study_of(store)
     if frozen.text == study.text:
         return
     if has_trials:
+        further = f", or continue that run with 'weighbridge run --out {directory}'" if lasting else ""
         raise RunDirectoryError(
-            f"{directory} already holds the run of another command ({frozen.file.study}): choose a new --out, or "
-            f"continue that run with 'weighbridge run --out {directory}'"
+            f"{directory} already holds the run of another command ({frozen.file.study}): choose a new --out{further}"
         )
     with RunStore(directory, writable=True) as store:
         store.discard()

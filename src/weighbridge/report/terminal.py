@@ -14,6 +14,7 @@ from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.path_tables import path_tables
 from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
+from weighbridge.analysis.versions import version_pairs
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -166,7 +167,8 @@ def print_run_screen(
     Inside of `use_display_names`. `further` is printed too, whatever its height.
     """
     question = styled(f"{analysis.study}: {analysis.question}")
-    question.truncate(out.width, overflow="ellipsis")
+    if not version_pairs(analysis):  # whose question ends with the commits
+        question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
     levels = range(MOST_SHORTENED + 1 if analysis.explanations else 1)
     causes = [[*_causes(analysis, run.directory, shortened)] for shortened in levels]

@@ -90,6 +90,8 @@ def built_revisions(
     """
     repository = _repository(Path.cwd())
     commits = {BASE: _commit(base), HEAD: _commit(head or "HEAD")}
+    if commits[BASE] == commits[HEAD]:
+        say(f"note: {BASE} and {HEAD} are the same commit")
     uncommitted = head is None and bool(_asked(("status", "--porcelain", "--untracked-files=no")).stdout.strip())
     with ExitStack() as stack:
         folder = _new_folder(stack)

@@ -30,6 +30,7 @@ _LADDERS = (("netns", "bridge", "published"), ("pod", "service"))
 """Environments that each add one step: leaving the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
+_PROGRAMS = 100
 _LONGEST_NAME = 40
 _SCRIPT = "-c"
 """The option of a shell or an interpreter that precedes the program itself."""
@@ -172,7 +173,7 @@ def _question_of_commits(weighed: Weighed, base: str, head: str) -> str:
     begin, than = f"How much slower {'are' if several else 'is'}", "than"
     if weighed.metrics:
         begin, than = f"What {'do' if several else 'does'}", "cost against"
-    programs = ", ".join(weighed.commands) or _quoted(_words(weighed.command))
+    programs = plain(", ".join(weighed.commands) or _quoted(_words(weighed.command)), _PROGRAMS)
     return f"{begin} {programs} at {HEAD} {head} {than} at {BASE} {base}?"
 
 

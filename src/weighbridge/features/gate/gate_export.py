@@ -118,8 +118,9 @@ def _next_steps(gate: Gate, command: Sequence[str]) -> Iterator[SuggestedStep]:
     if gate.answer == "untrusted":
         yield SuggestedStep(code="control-failed", reason=gate_answer(gate))
     if sentence := next_sentence(gate):
-        words = (*command, "--extend", f"{EXTENSION_S / 60:g}min")
-        yield SuggestedStep(code="undecided", reason=reason_of(sentence), command=words, seconds=EXTENSION_S)
+        words = (*command, "--extend", f"{EXTENSION_S / 60:g}min") if gate.lasting else None
+        seconds = EXTENSION_S if gate.lasting else None
+        yield SuggestedStep(code="undecided", reason=reason_of(sentence), command=words, seconds=seconds)
 
 
 def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:

@@ -9,6 +9,7 @@ from weighbridge.features.gate.gate_analysis import Gate
 from weighbridge.model.text import one_line
 from weighbridge.report.text.formatting import SPACE, level, percent_limits, plural
 from weighbridge.report.text.limits import bound_words, cost_words, finding_name, why_words
+from weighbridge.report.text.next_step import VERSIONS_GONE
 from weighbridge.report.text.trust import others_words
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
@@ -91,8 +92,12 @@ def intervals_sentence(gate: Gate) -> str:
 
 
 def next_sentence(gate: Gate) -> str:
-    """Return the command that would decide an undecided gate; empty if more rounds would not, or it is decided."""
-    return f"Next: repeat the command with --extend {EXTENSION_S / 60:g}min to run more rounds." if gate.open else ""
+    """Return what would decide an undecided gate; empty if more rounds would not, or it is decided."""
+    if not gate.open:
+        return ""
+    if not gate.lasting:
+        return f"This run cannot get more rounds: {VERSIONS_GONE}."
+    return f"Next: repeat the command with --extend {EXTENSION_S / 60:g}min to run more rounds."
 
 
 def gate_answer(gate: Gate) -> str:

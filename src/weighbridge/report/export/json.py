@@ -71,15 +71,21 @@ def report_json(
     limits: Iterable[LimitAnswer] = (),
     *,
     yes: bool = False,
+    lasting: bool = True,
 ) -> dict[str, Any]:
-    """Return the document of ``report --json`` (docs/reference/json.md); ``yes`` as in `next_steps`."""
-    return document_json(run_result(store, analysis or analyse(store), limits, yes=yes))
+    """Return the document of ``report --json`` (docs/reference/json.md); ``yes``, ``lasting`` as in `next_steps`."""
+    return document_json(run_result(store, analysis or analyse(store), limits, yes=yes, lasting=lasting))
 
 
 def run_result(
-    store: RunStore, analysis: Analysis, limits: Iterable[LimitAnswer] = (), *, yes: bool = False
+    store: RunStore,
+    analysis: Analysis,
+    limits: Iterable[LimitAnswer] = (),
+    *,
+    yes: bool = False,
+    lasting: bool = True,
 ) -> RunResult:
-    """Return the result of a run; ``limits`` are the outcomes of ``--fail-if``. ``yes`` as in `next_steps`."""
+    """Return the result of a run; ``limits`` are those of ``--fail-if``. ``yes``, ``lasting`` as in `next_steps`."""
     trust, remarks, sessions = analysis.trust, RemarkTable(), analysis.sessions
     costs = tuple(
         MeasuredCost(**vars(arm_cost(analysis, report, row)), **_basis(row, remarks))
@@ -96,7 +102,7 @@ def run_result(
         sentence, control_sentence = (
             text.replace(SPACE, " ") for text in (answer(analysis), checked_sentence(analysis))
         )
-        steps_ahead = tuple(next_steps(store, analysis, yes=yes))
+        steps_ahead = tuple(next_steps(store, analysis, yes=yes, lasting=lasting))
     return RunResult(
         version=VERSION,
         study=analysis.study,

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.versions import version_pairs
 from weighbridge.model.document import SuggestedStep
 from weighbridge.model.secret import variables_of
 from weighbridge.report.text.formatting import SPACE
 from weighbridge.report.text.next_step import continuing, obstacle_sentence, rounds_sentence, weigh_again
 from weighbridge.store.run import RunStore
+from weighbridge.store.versions import has_its_versions
 
 
 def reason_of(sentence: str) -> str:
@@ -18,16 +18,19 @@ def reason_of(sentence: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def next_steps(store: RunStore, analysis: Analysis, *, yes: bool = False) -> Iterator[SuggestedStep]:
+def next_steps(
+    store: RunStore, analysis: Analysis, *, yes: bool = False, lasting: bool = True
+) -> Iterator[SuggestedStep]:
     """Yield what would decide the things that a run left open, or why nothing would.
 
     ``yes``: whether the user has just agreed to run the study, so that its command needs no further question.
+    ``lasting``: whether the versions of ``weigh --base`` stay after the present command.
     """
     start = (
         "weighbridge",
         *continuing("run", str(store.directory), yes=yes, variables=variables_of(store.secrets() or ())),
     )
-    lasting = not version_pairs(analysis)  # weigh --base removes the versions at its end
+    lasting = lasting and has_its_versions(store)
     if (step := more_rounds(analysis)) is not None:
         yield SuggestedStep(
             code=step.aim,

@@ -21,6 +21,11 @@ _OBSTACLES: Mapping[ObstacleCode, str] = {
     "unknown-rounds": "More rounds might decide it; how many is not known.",
 }
 
+VERSIONS_GONE = (
+    "the two versions that it compares have been removed. Weigh again with --keep-trees or a longer --within"
+)
+"""Why a run of ``weigh --base`` cannot get more rounds."""
+
 
 def continuing(
     command: str, directory: str, *, yes: bool, variables: Sequence[str] = (), concurrent: bool = False
