@@ -20,7 +20,7 @@ def published_lines(
     store: RunStore, analysis: Analysis, entry: RegistryEntry, kept: KeptFile, raw: bytes, *,
     host_names: bool, every: bool,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the lines about the content of a kept file, and what it leaves out; ``every``: without any limit."""
+    """Yield the content of a kept file, and the parts that it leaves out; ``every``: without any limit."""
     yield f"Run {entry.run_id} of {entry.study}, measured on {entry.created}. Its copy contains:"
     facts = machine_facts(store)
     yield f"  machine: {entry.machine}, with {plural(len(facts), 'fact')}"

@@ -46,7 +46,7 @@ HOW_TO_READ = (
     " other load on the machine differed, no change is significant.",
 )
 GAIN = "gain"
-"""The tone of a significant gain, which is no cost."""
+"""The tone of a significant gain."""
 HOW_TO_READ_HISTORY = (
     "Each mark is one run's cost against its baseline with its 95% interval; up is worse. Runs are in time order, "
     "evenly spaced. Grey: the noise floor. A dashed line with ▲: the machine, engine, network path, programs or "

@@ -128,7 +128,7 @@ def _legends(replication: Replication) -> Iterator[tuple[str, Sequence[str]]]:
             [
                 *(f"{direction}: {what}" for direction, what in DIRECTIONS.items()),
                 f"{SIGN_ONLY}: the published values have no spread, so only their signs are compared",
-                f"Ratios are to {replication.study.baseline} or to the environment after the slash: 1 is no cost.",
+                f"Ratios are to {replication.study.baseline} or to the environment after the slash: 1 means no cost.",
                 "Verdicts are corrected for all comparisons, so an interval without 1 can be inconclusive.",
             ],
         )
