@@ -35,7 +35,8 @@ def test_every_headline_cost_is_a_row_in_markdown_and_latex(run):
 
 
 def test_latex_reads_no_letter_of_a_text_as_its_own():
-    assert latex("a_b & 5% [-1.0, 2] x--y {$}") == (r"a\_b \& 5\% [$-$1.0, 2] x-{}-{}y \{\$\}")
+    assert latex("a_b & 5% [-1.0, 2] x--y {$}") == (r"a\_b \& 5\% [$-$1.0, 2] x-{}-y \{\$\}")
+    assert latex('2026-11-27 "a b" ("c") ---') == "2026-11-27 ``a b'' (``c'') -{}-{}-"
     assert latex("\\input{/etc/passwd}\nnext") == r"\textbackslash{}input\{/etc/passwd\} next"
     assert latex("a\x1b[31m \N{MINUS SIGN}5") == "a?[31m $-$5"
 

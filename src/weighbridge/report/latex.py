@@ -11,12 +11,15 @@ MOST_ROWS = 40
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': "''", "-": "-{}", SPACE: "~", "±": r"$\pm$", "×": r"$\times$",
-    "→": r"$\to$", "∞": r"$\infty$", "µ": r"\textmu{}", "·": r"\textperiodcentered{}", "–": "--", "…": r"\dots{}",
+    "|": r"\textbar{}", '"': "''", "“": "``", "”": "''", SPACE: "~", "±": r"$\pm$", "×": r"$\times$",
+    "→": r"$\to$", "∞": r"$\infty$", "µ": r"\textmu{}", "·": r"\textperiodcentered{}", "–": r"\textendash{}",
+    "…": r"\dots{}",
     "\N{MINUS SIGN}": "$-$", "\N{REPLACEMENT CHARACTER}": "?",
 }  # fmt: skip
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
 """The sign of a number, and no hyphen."""
+_OPENING = re.compile(r'(?<![^\s(\[])"(?=\S)')
+_DOUBLE = re.compile("-(?=-)")
 
 Group = tuple[str, Sequence[Sequence[str]]]
 """Rows of cells below a heading, which can be empty."""
@@ -24,8 +27,9 @@ Group = tuple[str, Sequence[Sequence[str]]]
 
 def latex(text: str) -> str:
     """Return a text that LaTeX prints as it is, in one line."""
-    parts = _NEGATIVE.split(re.sub(r"[ \t\r\n]+", " ", printable(text)))
-    return "$-$".join("".join(_ESCAPES.get(letter, letter) for letter in part) for part in parts)
+    parts = _NEGATIVE.split(_OPENING.sub("“", re.sub(r"[ \t\r\n]+", " ", printable(text))))
+    escaped = "$-$".join("".join(_ESCAPES.get(letter, letter) for letter in part) for part in parts)
+    return _DOUBLE.sub("-{}", escaped)  # LaTeX would print two hyphens as a dash
 
 
 def booktabs(heads: Sequence[str], alignment: str, groups: Sequence[Group], comments: Sequence[str] = ()) -> str:

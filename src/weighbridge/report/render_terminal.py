@@ -35,7 +35,7 @@ from weighbridge.report.terminal_layout import Column as Cells
 from weighbridge.report.text.formatting import plural
 
 TONES = {
-    **STYLES, Tone.PLAIN: "", Tone.STRONG: "bold", Tone.NOTICE: "yellow", Tone.WARNING: "bold yellow",
+    **STYLES, "gain": "cyan", Tone.PLAIN: "", Tone.STRONG: "bold", Tone.NOTICE: "yellow", Tone.WARNING: "bold yellow",
     Tone.FAILURE: "bold red",
 }  # fmt: skip
 """The styles of tones; any other is dim."""

@@ -147,6 +147,7 @@ def test_a_run_is_added_once_with_its_page_and_the_index(weighbridge, private: P
     assert said.code == 0, said
     assert "command: /home/me/prog --to far far" in said.out and "secrets: only the names TOKEN" in said.out
     assert "replaced: /home/alice by /home/me" in said.out and f"git -C {registry} commit" in said.out
+    assert f"git init -q {registry}" in said.out
     files = contents(registry)
     (kept_name,) = [name for name in files if name.endswith(ENDING)]
     assert re.fullmatch(r"machines/imaginary-cpu-2-00ghz-[0-9a-f]{8}/first-look/[0-9a-f]{12}\.sqlite\.xz", kept_name)
@@ -185,9 +186,17 @@ def test_raw_outputs_are_kept_on_demand(weighbridge, private: Path, tmp_path: Pa
     one_sentence(weighbridge("registry", "add", private, registry, "--raw"), 6)
 
 
-def test_a_check_prints_and_writes_nothing(weighbridge, private: Path, tmp_path: Path):
+def test_a_check_prints_everything_and_writes_nothing(weighbridge, private: Path, tmp_path: Path):
+    with closing(sqlite3.connect(private / DATABASE)) as database, database:
+        database.execute("UPDATE process SET argv = json_array('prog', 'n' || rowid)")
+        ((programs,),) = database.execute("SELECT count(*) FROM process")
     said = weighbridge("registry", "add", private, tmp_path / "registry", "--check")
     assert said.code == 0 and "Its copy contains:" in said.out and not (tmp_path / "registry").exists()
+    assert said.out.count("  command: ") == programs
+    (tmp_path / "registry/.git").mkdir(parents=True)
+    added = weighbridge("registry", "add", private, tmp_path / "registry").out
+    assert added.count("  command: ") == 6 and f"and {programs - 6} more commands: see --check" in added
+    assert "git init" not in added
 
 
 def test_runs_that_cannot_be_kept_are_refused(weighbridge, private: Path, tmp_path: Path, monkeypatch):

@@ -13,7 +13,7 @@ from report.made_up_runs import Recipe, make_run
 from weighbridge.analysis.analyse import Depth, analyse
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.features.gate.between_runs import compare_runs
-from weighbridge.features.gate.compare_text import about_changes, significant_changes
+from weighbridge.features.gate.compare_text import GAIN, about_changes, significant_changes
 from weighbridge.features.gate.compared_run import read_run
 from weighbridge.features.gate.history_charts import SIGNIFICANT, legend, over_runs, series_of
 from weighbridge.features.gate.history_document import LONG, history_document
@@ -54,7 +54,7 @@ def terminal(found: History, width: int = 80) -> str:
 
 def test_a_step_is_found_where_it_is(made):
     found = made(*STEP)
-    assert [(number, environment) for number, _, environment, _ in significant_changes(found)] == [(3, "bridge")]
+    assert [(number, environment) for number, _, environment, *_ in significant_changes(found)] == [(3, "bridge")]
     (series,) = [each for each in series_of(found) if each.title == "TCP throughput"]
     assert [bool(point.significant) for point in series.of("bridge")] == [False, False, True, False]
     assert SIGNIFICANT in legend(series.of("bridge")) and SIGNIFICANT not in legend(series.of("host"))
@@ -62,6 +62,16 @@ def test_a_step_is_found_where_it_is(made):
     assert [rows[0]["at"] for rows in marks if "significant" in rows[0]] == [2.5]
     text = " ".join(terminal(found).split())
     assert "bridge: TCP throughput against native is" in text and "lower in run 3 than in run 2 - significant" in text
+
+
+def test_a_gain_has_its_own_tone_and_the_noise_floor_is_on_the_axis(made):
+    found = made(0.8, 0.6, further={0: {"aa_factor": 1.1}})
+    series = series_of(found)[0]
+    first, second = series.of("bridge")
+    assert (first.tone, second.tone) == ("inconclusive", GAIN) and "significant gain" in dict(legend([second]))
+    encodings = [each["encoding"] for each in over_runs(series, "host").definition["layer"]]
+    (domain,) = {tuple(each["y"]["scale"]["domain"]) for each in encodings if "y" in each}
+    assert domain[0] <= first.report.noise[0] and first.report.noise[1] <= domain[1]
 
 
 def test_every_change_is_the_one_of_compare(made):

@@ -31,7 +31,9 @@ def add(options: RegistryAddOptions) -> None:
     with opened(kept.data, str(run)) as copy:
         analysis = analyse(copy)
         entry = entry_of(copy, analysis)
-        for line in published_lines(copy, analysis, entry, kept, raw, host_names=options.host_names):
+        for line in published_lines(
+            copy, analysis, entry, kept, raw, host_names=options.host_names, every=options.check
+        ):  # fmt: skip
             _print(line)
     if options.check:
         report_files((), "nothing was written")
@@ -43,7 +45,11 @@ def add(options: RegistryAddOptions) -> None:
     if options.commit:
         lines += _commit(repository, entry)
     elif changed:
-        lines += ["To commit it:", *(f"  {shlex.join(command)}" for command in git_commands(repository, entry))]
+        place = repository.resolve()
+        known = any((folder / ".git").exists() for folder in (place, *place.parents))
+        init = [] if known else [("git", "init", "-q", str(repository))]
+        commands = *init, *git_commands(repository, entry)
+        lines += ["To commit it:", *(f"  {shlex.join(command)}" for command in commands)]
     report_files([repository / each for each in files], "\n".join(lines))
 
 

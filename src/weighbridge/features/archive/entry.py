@@ -14,8 +14,9 @@ from weighbridge.model.text import one_line
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.formatting import noise_text
+from weighbridge.report.text.formatting import plural
 from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.trust import control_rounds, noise_range
 from weighbridge.report.text.verdicts import judged_cost_text, reasoned_verdict
 from weighbridge.store.run import RunStore
 
@@ -51,7 +52,7 @@ class RegistryEntry:
     study: str
     question: str
     created: str
-    rounds: int
+    rounds: str
     control: str
     answer: str
     costs: tuple[EntryCost, ...]
@@ -71,7 +72,7 @@ def entry_of(store: RunStore, analysis: Analysis) -> RegistryEntry:
             study=one_line(analysis.study, _NAME),
             question=one_line(analysis.question, _SENTENCE),
             created=date_words(float(store.info().get("created", "nan"))),
-            rounds=max((row.blocks for each in analysis.headlines for row in each.comparisons), default=0),
+            rounds=control_rounds(analysis) or plural(analysis.plan.blocks, "round"),
             control=_control(analysis),
             answer=one_line(answer(analysis), _SENTENCE),
             costs=tuple(costs[:MOST_COSTS]),
@@ -92,7 +93,7 @@ def _costs(analysis: Analysis) -> Iterator[EntryCost]:
 
 
 def _control(analysis: Analysis) -> str:
-    noise = f" ({noise_text(analysis.trust.noise)})" if analysis.trust.trusted and analysis.trust.noise else ""
+    noise = f" ({size})" if analysis.trust.trusted and (size := noise_range(analysis)) else ""
     return f"{_CONTROL[analysis.trust.trusted]}{noise}"
 
 

@@ -12,14 +12,15 @@ from weighbridge.model.text import one_line
 from weighbridge.report.text.formatting import plural, quantity
 from weighbridge.store.run import RunStore
 
-_MOST, _MOST_COMMANDS = 20, 6
-"""The numbers of replaced texts and of commands that are listed."""
+_MOST, _MOST_COMMANDS, _LONGEST = 20, 6, 200
+"""The numbers of replaced texts and of commands that are listed, and the most characters of each."""
 
 
 def published_lines(
-    store: RunStore, analysis: Analysis, entry: RegistryEntry, kept: KeptFile, raw: bytes, *, host_names: bool
-) -> Iterator[str]:
-    """Yield the lines about the content of a kept file, and about everything that it leaves out."""
+    store: RunStore, analysis: Analysis, entry: RegistryEntry, kept: KeptFile, raw: bytes, *,
+    host_names: bool, every: bool,
+) -> Iterator[str]:  # fmt: skip
+    """Yield the content of a kept file, and the parts that it leaves out; ``every``: without any limit."""
     yield f"Run {entry.run_id} of {entry.study}, measured on {entry.created}. Its copy contains:"
     facts = machine_facts(store)
     yield f"  machine: {entry.machine}, with {plural(len(facts), 'fact')}"
@@ -27,18 +28,19 @@ def published_lines(
     yield f"  kernel: {kernel}, started with {started}"
     yield "  the study as written, with its commands, options and environment variables"
     programs = dict.fromkeys(shlex.join(each.argv) for each in store.processes())
-    for line in [*programs][:_MOST_COMMANDS]:
-        yield f"  command: {one_line(line, 200)}"
-    if len(programs) > _MOST_COMMANDS:
-        yield f"  and {len(programs) - _MOST_COMMANDS} more commands"
+    most, replaced, length = (None, None, None) if every else (_MOST_COMMANDS, _MOST, _LONGEST)
+    for line in [*programs][:most]:
+        yield f"  command: {one_line(line, length)}"
+    if most is not None and (more := len(programs) - most) > 0:
+        yield f"  and {plural(more, 'more command')}: see --check"
     yield f"  {plural(len(analysis.trials), 'trial')} with values, CPU times, messages and flags"
     size = f"{quantity(float(len(raw)), 'B')}, unchanged" if raw else "none"
     yield f"  raw outputs: {size}"
     names = one_line(", ".join(store.secrets() or ()), 1000)
     yield f"  secrets: {f'only the names {names}' if names else 'none'}"
     yield f"  host names and public addresses: {'kept' if host_names else 'replaced'}"
-    for old, new in [*kept.replaced.items()][:_MOST]:
-        yield f"  replaced: {one_line(old, 200)} by {new}"
+    for old, new in [*kept.replaced.items()][:replaced]:
+        yield f"  replaced: {one_line(old, length)} by {new}"
     yield "Weighbridge does not know which words of commands and messages are confidential: read them."
 
 

@@ -26,6 +26,7 @@ from weighbridge.report.text.formatting import TOO_FEW, Shown, margin, plural, q
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import cost_text, direction_word, size_of, verdict_word
+from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.verdicts import ALPHA
 
 WHY_NO_CHANGE = {
@@ -44,11 +45,13 @@ HOW_TO_READ = (
     ' margin. Undecided does not mean "no change". If the control of a run failed, every change is undecided; if'
     " other load on the machine differed, no change is significant.",
 )
+GAIN = "gain"
+"""The tone of a significant gain."""
 HOW_TO_READ_HISTORY = (
     "Each mark is one run's cost against its baseline with its 95% interval; up is worse. Runs are in time order, "
     "evenly spaced. Grey: the noise floor. A dashed line with ▲: the machine, engine, network path, programs or "
     "settings changed before that run. A thick line: a significant change since the last earlier run whose control "
-    "did not fail."
+    "did not fail. Verdicts are corrected for several comparisons: an interval without 0 can be undecided."
 )
 
 
@@ -57,6 +60,11 @@ def cost_in_run(row: Comparison, unit: str) -> Inline:
     if row.cost is None or row.few:
         return cost_text(row, unit)
     return CostOf(row.cost.penalty, row.cost.scale, unit)
+
+
+def tone_of(shown_as: str, cost: Cost | CostShift | None) -> str:
+    """Return the tone of a cost or a change; a significant gain has one of its own."""
+    return GAIN if shown_as == "different" and cost is not None and cost.penalty.estimate < 0 else shown_as
 
 
 def change_amount(row: ChangeRow, unit: str) -> Inline:
@@ -230,15 +238,15 @@ def about_changes(run_history: History) -> str:
     )
 
 
-def significant_changes(run_history: History) -> Iterator[tuple[int, MetricId, str, str]]:
-    """Yield each significant change: the number of the run, the metric, the environment, and a sentence."""
+def significant_changes(run_history: History) -> Iterator[tuple[int, MetricId, str, str, str]]:
+    """Yield each significant change: number of the run, metric, environment, a sentence and its tone."""
     for number, past in enumerate(run_history.runs, 1):
         analysis = past.run.analysis
         for change, row in compared_rows(past):
-            if row.verdict == "different":
+            if row.change is not None and row.verdict == "different":
                 sentence = change_sentence(change, row, f"run {past.since}", f"run {number}", analysis.baseline)
                 words = plain_text(sentence, names_of(analysis))
-                yield number, change.after.metric_id, row.environment, words
+                yield number, change.after.metric_id, row.environment, words, tone_of(row.verdict, row.change)
 
 
 # -- differences between two runs: facts, settings, and parts that only one of them has ------------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.features.gate.compare_text import changed_in_short, series_names, significant_changes
+from weighbridge.features.gate.compare_text import GAIN, changed_in_short, series_names, significant_changes, tone_of
 from weighbridge.features.gate.past_runs import History
 from weighbridge.model.address import MetricId
 from weighbridge.report.charts.base import (
@@ -35,18 +35,18 @@ from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
-from weighbridge.statistics import Verdict
 
 HEIGHT_PX = 260
 LABELS = 6
 """Runs whose dates are written on the axis, at most."""
-VERDICTS: dict[Verdict, tuple[str, MarkStyle]] = {
-    "different": ("significant", MarkStyle(PALETTE[1], "diamond")),
+VERDICTS: dict[str, tuple[str, MarkStyle]] = {
+    "different": ("significant cost", MarkStyle(PALETTE[1], "diamond")),
+    GAIN: ("significant gain", MarkStyle(PALETTE[0], "triangle-down")),
     "equivalent": ("within the margin", MarkStyle(BAND, "circle")),
     "inconclusive": ("undecided", MarkStyle(BASELINE, "square")),
     "hidden": ("hidden by a bottleneck", MarkStyle(PALETTE[3], "cross")),
 }
-"""The words and the mark of each verdict."""
+"""The words and the mark of each verdict, by its tone."""
 SIGNIFICANT = "significant change", MarkStyle(PALETTE[6], "bar")
 """The words and the mark of a significant change."""
 
@@ -67,6 +67,11 @@ class CostPoint:
     """The facts and settings that changed before the run, in short; empty if none did."""
     significant: str
     """The sentence of a significant change of the cost since an earlier run; empty if there is none."""
+
+    @property
+    def tone(self) -> str:
+        """Return the tone of the verdict."""
+        return tone_of(self.row.verdict, self.row.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def _points(run_history: History) -> Iterator[tuple[int, CostPoint]]:
     """Yield the number of a series and a point in it."""
     significant = {
         (number, metric, environment): words
-        for number, metric, environment, words in significant_changes(run_history)
+        for number, metric, environment, words, _ in significant_changes(run_history)
     }
     for number, past in enumerate(run_history.runs, 1):
         names, when, changed = names_of(past.run.analysis), date_words(past.run.created), changed_in_short(past)
@@ -119,7 +124,7 @@ def _points(run_history: History) -> Iterator[tuple[int, CostPoint]]:
 
 def legend(points: Sequence[CostPoint]) -> tuple[tuple[str, MarkStyle], ...]:
     """Return the words and marks in the chart of one cost."""
-    verdicts = {each.row.verdict for each in points if each.row.cost is not None and not each.row.few}
+    verdicts = {each.tone for each in points if each.row.cost is not None and not each.row.few}
     shown = [each for verdict, each in VERDICTS.items() if verdict in verdicts]
     return (*shown, SIGNIFICANT) if any(each.significant for each in points) else tuple(shown)
 
@@ -137,7 +142,9 @@ def over_runs(series: CostSeries, environment: str) -> Chart | None:
     drawn = [(point, each) for point, each in zip(points, numbers, strict=True) if each is not None]
     if not drawn:
         return None
-    limits = cost_limits([each for _, each in drawn], 1.0 if scale == "ratio" else 1e-9)
+    noises = [(point, noise_on_axis(point.report, scale, factor)) for point, _ in drawn]
+    least = max(1.0 if scale == "ratio" else 1e-9, *(abs(end) for _, noise in noises for end in noise or (0.0,)))
+    limits = cost_limits([each for _, each in drawn], least)
     canvas, x = Canvas(), _runs_axis(series)
     title = cost_axis_title(scale, unit, "up is worse, down is better")
     y = quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
@@ -150,7 +157,7 @@ def over_runs(series: CostSeries, environment: str) -> Chart | None:
     quiet = canvas.rows([
         {"at": point.number - 0.5, "end": point.number + 0.5,
          "low": short(kept_inside(noise[0], limits)), "high": short(kept_inside(noise[1], limits))}
-        for point, _ in drawn if (noise := noise_on_axis(point.report, scale, factor)) is not None
+        for point, noise in noises if noise is not None
     ])  # fmt: skip
     estimate, end = {"x": x, "y": {**y, "field": "estimate"}}, {"x2": {"field": "end"}}
     layers = [
@@ -171,7 +178,7 @@ def over_runs(series: CostSeries, environment: str) -> Chart | None:
 def _row(point: CostPoint, numbers: Sequence[float], limits: tuple[float, float]) -> dict[str, Any]:
     ends = {key: short(value) for key, value in interval_inside(numbers, limits).items()}
     return {
-        "at": point.number, "estimate": ends.pop("cost"), **ends, "shown": VERDICTS[point.row.verdict][0],
+        "at": point.number, "estimate": ends.pop("cost"), **ends, "shown": VERDICTS[point.tone][0],
         "run": point.run, "when": point.when, "cost": cost_text(point.row, point.report.unit),
         "verdict": comparison_verdict(point.row),
     }  # fmt: skip

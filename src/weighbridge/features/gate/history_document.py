@@ -12,8 +12,9 @@ from weighbridge.report.document import Column, Rank, Tone, say
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.formatting import plural
 
+STARTED, ZONE = "started (UTC)", " UTC"
 RUN_COLUMNS = (
-    Column("#", align="right"), Column("started"), Column("run", 1), Column("study", 2),
+    Column("#", align="right"), Column(STARTED), Column("run", 1), Column("study", 2, detail=True),
     Column("rounds", align="right"), Column("control"), Column("id", detail=True),
 )  # fmt: skip
 LONG = 25
@@ -33,7 +34,7 @@ def _significant(history: History) -> Iterator[doc.Block]:
     if len(history.runs) < 2:
         return
     yield say(text.history_answer(history), tone=Tone.STRONG)
-    items = tuple(say(words, tone="different") for *_, words in text.significant_changes(history))
+    items = tuple(say(words, tone=tone) for *_, words, tone in text.significant_changes(history))
     yield from _folded("significant changes", doc.Listing(items), len(items))
     if about := text.about_changes(history):
         yield say(about, tone=Tone.DIM)
@@ -43,7 +44,7 @@ def _runs(history: History) -> Iterator[doc.Block]:
     rows, changes, details = [], [], []
     for number, past in enumerate(history.runs, 1):
         analysis = past.run.analysis
-        started, control = date_words(past.run.created), text.trust_words(past.run)
+        started, control = date_words(past.run.created).removesuffix(ZONE), text.trust_words(past.run)
         words = str(number), started, past.run.name, analysis.study, str(past.blocks), control, analysis.run_id
         rows.append(tuple(map(say, words)))
         if short := text.changed_in_short(past):
@@ -87,12 +88,13 @@ def _table(series: CostSeries) -> Iterator[doc.Block]:
     """Return the costs of each run: a row for the run, a column for each environment."""
     costs: dict[tuple[int, str], dict[str, doc.Sentence]] = {}
     for point in series.points:
-        cost = say(text.cost_in_run(point.row, point.report.unit), tone=point.row.shown_as)
+        tone = text.tone_of(point.row.shown_as, point.row.cost)
+        cost = say(text.cost_in_run(point.row, point.report.unit), tone=tone)
         costs.setdefault((point.number, point.when), {})[point.environment] = cost
     rows = tuple(
-        (say(str(number)), say(when), *(each.get(name, say("–")) for name in series.environments))
+        (say(str(number)), say(when.removesuffix(ZONE)), *(each.get(name, say("–")) for name in series.environments))
         for (number, when), each in costs.items()
     )
     names = (Column(name) for name in series.environments)
-    columns = Column("#", align="right"), Column("started", detail=True), *names
+    columns = Column("#", align="right"), Column(STARTED, detail=True), *names
     yield from _folded("runs with this cost", doc.Table(columns, rows), len(rows))

@@ -7,6 +7,8 @@ from operator import attrgetter
 
 from weighbridge.analysis.run_result import finite
 from weighbridge.features.replication.comparison import (
+    DIRECTIONS,
+    SIGN_ONLY,
     SIZES,
     ComparedRow,
     PairRow,
@@ -71,31 +73,32 @@ def claims(replication: Replication) -> Iterator[PublishedClaim]:
 
 
 def claims_document(replication: Replication) -> doc.Document:
-    """Return the document with all claims and the meaning of their sizes."""
+    """Return the document with all claims and the legends of their columns."""
     study, analysis = replication.study, replication.analysis
     with use_display_names(names_of(analysis)):
         blocks: list[doc.Block] = [say(outcome_sentence(replication), tone=Tone.STRONG)]
-        columns = tuple(map(Column, _heads(replication)))
         for title, group in _groups(replication):
+            columns = tuple(map(Column, _heads(replication, group)))
             rows = tuple(tuple(map(say, each.cells)) for each in group if each.measured)
             blocks += [doc.Heading(title), *([doc.Table(columns, rows)] if rows else [])]
             if absent := not_measured(each.row for each in group):
                 blocks.append(doc.Listing(tuple(say(each, tone=Tone.DIM) for each in absent)))
-        blocks += [doc.Heading("Sizes"), doc.Listing(tuple(say(f"{size}: {what}") for size, what in SIZES.items()))]
+        for title, lines in _legends(replication):
+            blocks += [doc.Heading(title), doc.Listing(tuple(map(say, lines)))]
     title = f"{study.study}: claims"
     return doc.Document(f"{study.study} · run {analysis.run_id}", title, title, tuple(blocks))
 
 
 def claims_latex(replication: Replication) -> str:
-    """Return all claims as a booktabs table, with the source and the meaning of the sizes as comments above it."""
+    """Return all claims as a booktabs table, with the source and the legends as comments above it."""
     analysis = replication.analysis
     with use_display_names(names_of(analysis)):
         groups = [(title, [each.cells for each in group]) for title, group in _groups(replication)]
         comments = [
             f"Published: {replication.study.source}. Measured: run {analysis.run_id}",
-            *(f"{size}: {what}" for size, what in SIZES.items()),
+            *(line for _, lines in _legends(replication) for line in lines),
         ]
-        return booktabs(_heads(replication), "lllll", groups, comments)
+        return booktabs(_heads(replication, [*claims(replication)]), "lllll", groups, comments)
 
 
 def claims_csv(replication: Replication) -> str:
@@ -110,9 +113,25 @@ def claims_csv(replication: Replication) -> str:
     return csv_text(COLUMNS, rows)
 
 
-def _heads(replication: Replication) -> tuple[str, ...]:
+def _heads(replication: Replication, rows: Iterable[PublishedClaim]) -> tuple[str, ...]:
+    limits = any(each.values.get("published_low") is not None for each in rows)
     measured = f"measured [{level(replication.analysis.confidence)}]"
-    return "claim", "published [95%]", measured, "size", "direction"
+    return "claim", "published [95%]" if limits else "published", measured, "size", "direction"
+
+
+def _legends(replication: Replication) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the title and the lines of each legend. Paired differences and spreads have no such directions."""
+    yield "Sizes", [f"{size}: {what}" for size, what in SIZES.items()]
+    if replication.tables:
+        yield (
+            "Directions",
+            [
+                *(f"{direction}: {what}" for direction, what in DIRECTIONS.items()),
+                f"{SIGN_ONLY}: the published values have no spread, so only their signs are compared",
+                f"Ratios are to {replication.study.baseline} or to the environment after the slash: 1 means no cost.",
+                "Verdicts are corrected for all comparisons, so an interval without 1 can be inconclusive.",
+            ],
+        )
 
 
 def _groups(replication: Replication) -> Iterator[tuple[str, Sequence[PublishedClaim]]]:

@@ -41,6 +41,8 @@ DIRECTIONS: dict[Direction, str] = {
     "not measured": "the run has no such comparison",
 }
 """The verdicts on a published comparison, and their meanings."""
+SIGN_ONLY = "sign only"
+"""The addition to a verdict on a comparison that was published without a spread."""
 INCONCLUSIVE = "inconclusive"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are inconclusive."""

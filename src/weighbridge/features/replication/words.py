@@ -9,6 +9,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.features.replication.comparison import (
     DIRECTIONS,
     OUTCOMES,
+    SIGN_ONLY,
     SIGNIFICANT,
     ComparedRow,
     ComparedTable,
@@ -93,8 +94,8 @@ def direction_words(row: ComparedRow, *, everywhere: bool = False) -> str:
         return f"{verdict} ({NOT_IN_SIZE})" if emulated else verdict
     if row.measured is not None and row.measured.exploratory:
         weak.append("exploratory")
-    if row.verdict in ("agrees", "disagrees") and row.published.proof == "sign only":
-        weak.append("sign only")
+    if row.verdict in ("agrees", "disagrees") and row.published.proof == SIGN_ONLY:
+        weak.append(SIGN_ONLY)
     if row.measured is not None and emulated:
         weak.append(NOT_IN_SIZE)
     return f"{row.verdict} ({', '.join(weak)})" if weak else row.verdict

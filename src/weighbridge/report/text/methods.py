@@ -259,7 +259,8 @@ def _missed(analysis: Analysis) -> str:
     """Return how many intervals are wider than the target; empty if none is."""
     rows = _compared(analysis)
     missed = sum(any(isinstance(each, TargetMissed) for each in row.remarks) for row in rows)
-    return f"; {missed} of {len(rows)} intervals did not reach the target" if missed else ""
+    which = "its interval" if len(rows) == 1 else f"{missed} of {len(rows)} intervals"
+    return f"; {which} did not reach the target" if missed else ""
 
 
 def _compared(analysis: Analysis) -> list[Comparison]:

@@ -5,7 +5,7 @@ import statistics
 
 from weighbridge.analysis.remarks.confounders import HostsDiffer
 from weighbridge.analysis.remarks.cost import TargetMissed
-from weighbridge.analysis.results import Analysis, Trust, TrustReason
+from weighbridge.analysis.results import Analysis, MetricReport, Trust, TrustReason
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.disturbance import Disturbance, Taken
 from weighbridge.model.flag import FlagCode
@@ -114,7 +114,7 @@ def control_sentence(analysis: Analysis) -> str:
     if trust.trusted is None:
         return f"No control: {_no_control(analysis)}."
     few = "only " if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
-    rounds = _rounds(analysis)
+    rounds = control_rounds(analysis)
     checked = f" ({few}{rounds})" if rounds else ""
     return f"Control passed{_closeness(analysis, baseline)}{checked}.{_own_interval(analysis)}"
 
@@ -130,7 +130,7 @@ def disturbed_sentence(analysis: Analysis) -> str:
     return f"Disturbed: {words}{precise}."
 
 
-def _rounds(analysis: Analysis) -> str:
+def control_rounds(analysis: Analysis) -> str:
     """Return ``23 to 69 rounds``, how many the control has for each primary metric; empty if it has none."""
     rounds = [each.aa.blocks for each in analysis.headlines if each.aa is not None and each.aa.cost is not None]
     if not rounds:
@@ -145,12 +145,11 @@ def _closeness(analysis: Analysis, baseline: str) -> str:
     ``... differ by at most 0.9% in TCP throughput and 109% in UDP requests/s``; ``... agree`` if no noise floor is
     known; ``, but it could have missed a difference of 101%`` if all of them are `USELESS`.
     """
-    checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
-    floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None and each.noise is not None]
+    floors = _floors(analysis)
     copies = f": two {baseline} copies"
     if not floors:
         return f"{copies} agree"
-    least, most = (pick(floors, key=lambda each: each[0])[1] for pick in (min, max))
+    least, most = floors[0][1], floors[-1][1]
     low, high = noise_size(least.noise), noise_size(most.noise)
     if low == high == BELOW_RESOLUTION:
         return f"{copies} differ by less than the resolution of the metric"
@@ -160,6 +159,19 @@ def _closeness(analysis: Analysis, baseline: str) -> str:
     if min(floor for floor, _ in floors) > max(USELESS, analysis.equivalence or 0.0):
         return f", but it could have missed a difference of {size}"
     return f"{copies} differ by at most {size}"
+
+
+def noise_range(analysis: Analysis) -> str:
+    """Return the smallest and the largest noise floor: ``2.2% to 12.0%``; empty if none is known."""
+    sizes = [noise_size(report.noise) for _, report in _floors(analysis)]
+    return " to ".join(dict.fromkeys((sizes[0], sizes[-1]))) if sizes else ""
+
+
+def _floors(analysis: Analysis) -> list[tuple[float, MetricReport]]:
+    """Return the noise floors of the primary metrics that a control has checked, the smallest first."""
+    checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
+    floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None and each.noise is not None]
+    return sorted(floors, key=lambda each: each[0])
 
 
 def _own_interval(analysis: Analysis) -> str:
