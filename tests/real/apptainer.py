@@ -56,8 +56,8 @@ def copy(programs: Path, folder: Path) -> Path:
 def _build(work: Path) -> None:
     everything = work / "system"
     debian_archive.mmdebstrap(
-        "--variant=extract", f"--include={','.join(PACKAGES)}", *debian_archive.LEAN, sid.NOT_SIGNED_LATELY, sid.SUITE,
-        str(everything), env={"TMPDIR": str(work)},
+        "--variant=extract", f"--include={','.join(PACKAGES)}", *debian_archive.LEAN,
+        sid.NOT_SIGNED_LATELY, sid.SUITE, str(everything), env={"TMPDIR": str(work)},
     )  # fmt: skip
     (work / "usr/bin").mkdir(parents=True)
     for program in (*PROGRAMS, "patchelf"):

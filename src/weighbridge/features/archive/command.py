@@ -1,6 +1,7 @@
 """`weighbridge registry`: add and index."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
@@ -9,7 +10,7 @@ from weighbridge.cli.messages import fail
 from weighbridge.cli.output import err, out
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
-from weighbridge.features.archive.entry import RegistryEntry, entry_of
+from weighbridge.features.archive.entry import entry_of
 from weighbridge.features.archive.kept_file import kept_file, opened, raw_archive
 from weighbridge.features.archive.options import RegistryAddOptions, RegistryIndexOptions
 from weighbridge.features.archive.registry_folder import INDEX as INDEX_PAGE
@@ -43,12 +44,12 @@ def add(options: RegistryAddOptions) -> None:
     _warn(index)
     lines = list(outcome_lines(repository, files, index, changed=changed))
     if options.commit:
-        lines += _commit(repository, entry)
+        lines += _commit(repository, git_commands(repository, entry, files))
     elif changed:
         place = repository.resolve()
         known = any((folder / ".git").exists() for folder in (place, *place.parents))
         init = [] if known else [("git", "init", "-q", str(repository))]
-        commands = *init, *git_commands(repository, entry)
+        commands = *init, *git_commands(repository, entry, files)
         lines += ["To commit it:", *(f"  {shlex.join(command)}" for command in commands)]
     report_files([repository / each for each in files], "\n".join(lines))
 
@@ -77,9 +78,9 @@ def index(options: RegistryIndexOptions) -> None:
         fail(f"{options.repository} has files that were skipped", RunDirectoryError.exit_code)
 
 
-def _commit(repository: Path, entry: RegistryEntry) -> list[str]:
+def _commit(repository: Path, commands: Sequence[tuple[str, ...]]) -> list[str]:
     """Commit the files of a run, unless git has them already; return what to say. Raises WeighbridgeError."""
-    stage, commit = git_commands(repository, entry)
+    stage, commit = commands
     unchanged = ("git", "-C", str(repository), "diff", "--cached", "--quiet", "--", *commit[commit.index("--") + 1 :])
     for argv in (stage, unchanged, commit):
         ended = run_command(Command(argv))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.archive.entry import RegistryEntry, machine_facts
-from weighbridge.features.archive.kept_file import KERNEL_COMMAND_LINE, KeptFile
-from weighbridge.features.archive.registry_folder import INDEX, MACHINES, Index
+from weighbridge.features.archive.kept_file import ENDING, KERNEL_COMMAND_LINE, KeptFile
+from weighbridge.features.archive.registry_folder import INDEX, Index
 from weighbridge.model.text import one_line
 from weighbridge.report.text.formatting import plural, quantity
 from weighbridge.store.run import RunStore
@@ -57,8 +57,9 @@ def index_line(repository: Path, index: Index) -> str:
     return f"index: {repository / INDEX} ({plural(len(index.runs), 'run')}{skipped})"
 
 
-def git_commands(repository: Path, entry: RegistryEntry) -> list[tuple[str, ...]]:
-    """Return the commands that commit a new run."""
-    git, paths = ("git", "-C", str(repository)), ("--", MACHINES, INDEX)
+def git_commands(repository: Path, entry: RegistryEntry, files: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the commands that commit the files of a run, its page and the index, and nothing else in the folder."""
+    page = f"{files[0].removesuffix(ENDING)}.html"
+    git, paths = ("git", "-C", str(repository)), ("--", *files, page, INDEX)
     message = f"Add run {entry.run_id} of {entry.study}"
     return [(*git, "add", *paths), (*git, "commit", "-q", "-m", message, *paths)]

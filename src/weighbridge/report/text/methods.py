@@ -15,6 +15,7 @@ from weighbridge.analysis.run_result import RunResult
 from weighbridge.analysis.sessions import HOST
 from weighbridge.model.address import grouped
 from weighbridge.model.explained import PLACEBO
+from weighbridge.model.flag import FlagCode
 from weighbridge.model.host import NODE
 from weighbridge.model.stored_study import StoredStudy
 from weighbridge.model.text import one_line
@@ -166,10 +167,10 @@ def _programs(document: RunResult) -> Iterator[str]:
         for name, version in filesystem.measured.items()
     }
     if len(packages) > MOST_PACKAGES:
-        yield f"the measured programs came from {len(packages)} packages, whose versions the run records."
+        yield f"the started programs came from {len(packages)} packages, whose versions the run records."
     elif packages:
         names = listed([f"{name} {version}" for name, version in packages.items()])
-        yield f"the measured programs came from {'the package' if len(packages) == 1 else 'the packages'} {names}."
+        yield f"the started programs came from {'the package' if len(packages) == 1 else 'the packages'} {names}."
 
 
 def _limits(analysis: Analysis, stored: StoredStudy | None) -> Iterator[str]:
@@ -295,7 +296,8 @@ def _costs(analysis: Analysis, document: RunResult) -> Iterator[str]:
     families = [f"{name} ({count})" for name, count in document.families.items() if count]
     yield (
         f"a cost is significant if its interval excludes zero and its p-value is at most {level(ALPHA)} after Holm's "
-        f"correction within its family of comparisons; the families are {listed(families)}."
+        f"correction within its family of comparisons; the families are {listed(families)}. Costs in resource use, "
+        "and costs of a disturbed run or of too few rounds, must also exceed the noise floor."
     )
     if analysis.equivalence is not None:
         yield (
@@ -394,6 +396,14 @@ def _reservations(analysis: Analysis) -> Iterator[str]:
     if len(analysis.sessions.sessions) > 1:
         yield f"the run was measured in {len(analysis.sessions.sessions)} sessions."
     yield from (f"Weighbridge notes: {remark_text(each).rstrip('.')}." for each in analysis.notices)
+    saturated = [
+        trial.environment
+        for trial in analysis.trials
+        if any(flag.code is FlagCode.GENERATOR_SATURATED for flag in trial.flags)
+    ]
+    if saturated:
+        where = listed([display_name(name) for name in dict.fromkeys(saturated)])
+        yield f"the load generator limited trials in {where}, where costs of the server can be hidden."
     others = [each for each in analysis.confounders if not isinstance(each, Extended | Unfinished)]
     if texts := remark_texts(others):
         yield f"Weighbridge also recorded: {'; '.join(each.rstrip('.') for each in texts)}."
