@@ -103,7 +103,7 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
     if connection.execute(code).fetchone():
         raise RunDirectoryError(f"{where} is damaged: its database has a view, a trigger or a virtual table")
     for name, sql in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall():
-        if sql not in ours() and (not _TABLE.match(sql) or _EXPRESSION.search(sql)):
+        if sql not in ours() and (not _TABLE.match(sql) or _EXPRESSION.search(sql.replace(_OUR_CHECK, ""))):
             raise RunDirectoryError(f"{where} is damaged: its database has an index or a check {name[:40]!r}")
     for old in range(version, VERSION):
         connection.executescript(f"BEGIN; {UPGRADES[old]} PRAGMA user_version={old + 1}; COMMIT;")
@@ -114,6 +114,7 @@ def bring_up_to_date(connection: sqlite3.Connection, where: str, *, create: bool
             raise RunDirectoryError(f"{where} is damaged: {fault}")
 
 
+_OUR_CHECK = "CHECK (only_one = 1)"
 _TABLE = re.compile(r"CREATE TABLE\b", re.IGNORECASE)
 _EXPRESSION = re.compile(r"\b(CHECK|AS|DEFAULT\s*\()", re.IGNORECASE)
 """The parts of the definition of a table that SQLite computes."""
