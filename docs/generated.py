@@ -703,16 +703,11 @@ def studies() -> str:
 
 def found(study: str) -> str:
     """Return the costs in the primary metrics of the kept run of a study."""
-    from kept_runs import about_examples, is_kept, run_directory
+    from kept_runs import about_examples, is_kept
 
     if not is_kept(study):
         return "The project keeps no run of this study."
-    from weighbridge.analysis.analyse import analyse
-    from weighbridge.report.export.json import report_json
-    from weighbridge.store.run import RunStore
-
-    with run_directory(study) as directory, RunStore(directory) as store:
-        document = report_json(store, analyse(store))
+    document, costs = _primary_costs(study)
     rows = [
         (
             f"{code(row['workload'])} {row['metric']}{_level(row['level'])}",
@@ -720,8 +715,7 @@ def found(study: str) -> str:
             _cost(row),
             row["verdict"].replace("hidden", "hidden by a bottleneck"),
         )
-        for row in document["costs"]
-        if row["primary"] and not row["control"] and row["cost"] is not None
+        for row in costs
     ]
     heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95% interval]", "verdict")
     shown = f" [Its report](examples.md#{study})." if study in about_examples() else ""
@@ -729,18 +723,25 @@ def found(study: str) -> str:
     return f"Measured on {date}. A positive cost is worse than the baseline.{shown}\n\n{table(heads, rows)}"
 
 
-def costs_by_workload(run: str) -> str:
-    """Return the primary costs of a kept run: a row for each environment, a column for each workload."""
+def _primary_costs(run: str) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """Return the report of a kept run, and its costs in the primary metrics."""
     from kept_runs import run_directory
 
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.export.json import report_json
-    from weighbridge.report.text.formatting import quantity
     from weighbridge.store.run import RunStore
 
     with run_directory(run) as directory, RunStore(directory) as store:
         document = report_json(store, analyse(store))
     rows = [row for row in document["costs"] if row["primary"] and not row["control"] and row["cost"] is not None]
+    return document, rows
+
+
+def costs_by_workload(run: str) -> str:
+    """Return the primary costs of a kept run: a row for each environment, a column for each workload."""
+    from weighbridge.report.text.formatting import quantity
+
+    document, rows = _primary_costs(run)
     workloads = [*dict.fromkeys(row["workload"] for row in rows)]
     cells = {
         (row["environment"], row["workload"]): f"{quantity(row['value'], row['unit'])}: {_cost(row)}{_sure(row)}"

@@ -1,7 +1,7 @@
 """The stream to a launcher over a vsock device, as Firecracker and Cloud Hypervisor have it, without either of them.
 
 A program takes the place of a hypervisor and its guest: it connects to the socket, as the device does for its guest,
-and becomes the launcher. A real guest of QEMU has such a device if ``vhost-device-vsock`` (crates.io) is installed.
+and becomes the launcher. A real guest of QEMU has such a device if the crate ``vhost-device-vsock`` is installed.
 """
 
 import os

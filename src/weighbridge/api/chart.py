@@ -56,10 +56,10 @@ def cost_chart(costs: Sequence[EnvironmentCost]) -> CostChart:
 
     Raises WeighbridgeError if there are none.
     """
-    known = [(each, figures) for each in costs if (figures := _figures(each)) is not None]
+    with_figures = [(each, figures) for each in costs if (figures := _figures(each)) is not None]
     drawn, numbers = [], []
-    for each, figures in known:
-        if each.cost_unit == known[0][0].cost_unit:
+    for each, figures in with_figures:
+        if each.cost_unit == with_figures[0][0].cost_unit:
             drawn.append(each)
             numbers.append(figures)
     if not drawn:

@@ -85,11 +85,11 @@ class Run:
 
         Raises WeighbridgeError as `trials`.
         """
-        known = {each.trial for each in self._read().trials}
+        finished = {each.trial for each in self._read().trials}
         with opened(self.path) as store:
             return Rows(
                 MeterSample,
-                (MeterSample(**each._asdict()) for each in store.samples() if each.trial in known),
+                (MeterSample(**each._asdict()) for each in store.samples() if each.trial in finished),
             )
 
     def pairs(

@@ -10,7 +10,7 @@ from pathlib import Path
 from weighbridge.linux import cgroups, links
 from weighbridge.linux.deletion import OwnFolder, remove_trees
 from weighbridge.linux.folders import mounted_below, unmount_below
-from weighbridge.linux.process import run_of
+from weighbridge.linux.process import has_variable, run_of
 from weighbridge.model.cleanup import ENDING, NO_RUN, Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.names import RunId
 
@@ -83,11 +83,10 @@ def processes(proc: Path = Path("/proc"), *, of_all_users: bool = False) -> Iter
 
 def processes_of(run: OrphanedRun, proc: Path = Path("/proc")) -> list[int]:
     """Return the numbers of a run's processes; if the run has a ``host``, only those that name it."""
-    name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
     for pid, owner, process in processes(proc, of_all_users=run.of_all_users):
         with contextlib.suppress(OSError):  # it has ended
-            if owner == run.id and (not run.host or name in (process / "environ").read_bytes().split(b"\0")):
+            if owner == run.id and (not run.host or has_variable(process, HOST_VARIABLE, run.host)):
                 pids.append(pid)
     return pids
 

@@ -260,6 +260,11 @@ def run_of(process: Path) -> str | None:
     return match[1].decode() if match else None
 
 
+def has_variable(process: Path, name: str, value: str) -> bool:
+    """Return whether a process was started with a variable, given its folder in /proc. Raises OSError."""
+    return f"{name}={value}".encode() in (process / "environ").read_bytes().split(b"\0")
+
+
 def which(program: str) -> str | None:
     """Return the path of a program, also in root's folders that a user's PATH often omits, or None."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_ROOTS_FOLDERS))

@@ -17,7 +17,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.linux import file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
-from weighbridge.linux.process import run
+from weighbridge.linux.process import has_variable, run
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.stored_study import BASE, HEAD
 from weighbridge.model.text import one_line, printable
@@ -205,10 +205,9 @@ def _build(revision: Revision, words: Sequence[str], folder: Path, say: Callable
 
 def _end_builds(folder: Path) -> None:
     """Kill the processes that builds left. Their environment has the folder."""
-    mark = f"{_BUILD_IN}={folder}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if mark in (process / "environ").read_bytes().split(b"\0"):
+            if has_variable(process, _BUILD_IN, str(folder)):
                 os.kill(int(process.name), signal.SIGKILL)
 
 

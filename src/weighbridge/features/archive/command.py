@@ -47,8 +47,8 @@ def add(options: RegistryAddOptions) -> None:
         lines += _commit(repository, git_commands(repository, entry, files))
     elif changed:
         place = repository.resolve()
-        known = any((folder / ".git").exists() for folder in (place, *place.parents))
-        init = [] if known else [("git", "init", "-q", str(repository))]
+        in_git = any((folder / ".git").exists() for folder in (place, *place.parents))
+        init = [] if in_git else [("git", "init", "-q", str(repository))]
         commands = *init, *git_commands(repository, entry, files)
         lines += ["To commit it:", *(f"  {shlex.join(command)}" for command in commands)]
     report_files([repository / each for each in files], "\n".join(lines))
