@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,21 @@ def test_it_has_no_pci_and_its_drivers_are_virtios(site: Site):
     assert (facts["network driver"], facts["disk driver"]) == ("virtio_net", "virtio_blk")
     assert site.run(Command(("sh", "-c", "ls /sys/bus/pci/devices"), 20)).text == ""
     assert site.run(Command(("nproc",), 20)).text == "2\n"
+
+
+def test_it_starts_while_other_hypervisors_have_its_disk_open(small_userland: Userland):
+    """User-mode Linux locks the whole file of a disk, which all guests read."""
+    uml = registry.environments()["uml"]
+    if not ready(uml).ready:
+        pytest.skip(ready(uml).detail)
+    with open_run("9e5700000a1e") as run:
+        request = SiteRequest(run, LocalHost(run.id), "uml", "server", small_userland, Limits(cpus=1, memory=256 * MIB))
+        other = replace(request, name="microvm", limits=Limits(cpus=1, memory=384 * MIB))
+        with (
+            uml.open(uml.options.model_validate({"root": "disk"}), request),
+            QEMU.open(QemuOptions.model_validate({"accelerator": "tcg", "machine": "microvm"}), other) as opened,
+        ):
+            assert opened.run(Command(("true",), 20)).returncode == 0
 
 
 def test_its_clock_is_the_processors_and_runs_as_fast_as_ours(site: Site):

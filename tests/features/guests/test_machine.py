@@ -66,6 +66,7 @@ def test_the_root_is_never_written_to_and_the_data_is(bus: DiskBus):
     first, second = value(machine.argv(), "-drive", "id=d0"), value(machine.argv(), "-drive", "id=d1")
     assert first.startswith("file=/c/a,,b.ext4,")
     assert "readonly=on" in first or "snapshot=on" in first
+    assert "file.locking=off" in first and "locking" not in second
     assert "cache=none" in second and "readonly" not in second and "snapshot" not in second
     told, names = machine.command_line(), {"virtio": "/dev/vd", "ide": "/dev/sd"}
     assert told[told.index("--disk") + 1] == f"{names[bus]}a" and told[told.index("--data") + 1] == f"{names[bus]}b"

@@ -169,6 +169,8 @@ class QemuMachine:
             # a disk on IDE cannot be read-only: writes go to an unnamed file instead
             only = (",snapshot=on" if disk.bus == "ide" else ",readonly=on") if disk.read_only else ""
             only = ",snapshot=on" if disk.temporary else only
+            if disk.read_only:  # other hypervisors' locks of the whole file would stop QEMU
+                only += ",file.locking=off"
             image = _escaped(str(disk.image) if disk.socket is None else f"nbd+unix:///?socket={disk.socket}")
             words += ["-drive", f"file={image},format=raw,id=d{number},if=none,cache={disk.cache}{_ERRORS}{only}"]
             device = f"ide-hd,bus=ide.0,unit={number}" if disk.bus == "ide" else self._virtio("blk")
