@@ -1,6 +1,5 @@
 """The schedule of a fleet: waves of disjoint pairs, in an order that is random by a seed."""
 
-import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -54,11 +53,6 @@ def rounds_of(
     several = [unit for units in together if len(units) > 1 for unit in units]
     alone = _spread(several, USUAL_CONTROLS if controls is None else controls, random)
     return (*together, *((FleetUnit(unit.machines, "alone"),) for unit in alone))
-
-
-def most_partners(machines: int) -> int:
-    """Return how many waves let each machine meet every other one."""
-    return machines - 1 + machines % 2 if machines > 1 else 0
 
 
 def _circle(names: Sequence[str], random: Random) -> list[Round]:
@@ -134,9 +128,3 @@ def unit_named(name: str) -> FleetUnit | None:
     if not all(machines) or any(JOINT in each for each in machines):
         return None
     return FleetUnit(machines, _WHY[purpose])
-
-
-def machines_in(rounds: Iterable[Round]) -> list[str]:
-    """Return every machine of some waves, sorted."""
-    units = itertools.chain.from_iterable(rounds)
-    return sorted({machine for unit in units for machine in unit.machines})
