@@ -1,4 +1,4 @@
-"""What Python programs, notebooks and registries do with a run: the lines of `commands.py` that begin with ``python``."""
+"""What Python, notebooks and registries do with a run: the lines of `commands.py` that begin with ``python``."""
 
 import contextlib
 import lzma

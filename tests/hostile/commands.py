@@ -76,7 +76,8 @@ WRITING = ("run-continue", "gate-extend", "clean", "run-blocks", "replicate-cont
 OF_KEPT_RUNS = {
     name: line
     for name, line in OF_RUNS.items()
-    if line.startswith(("report", "compare", "comment", "gate", "history", "export", "python")) and "--extend" not in line
+    if line.startswith(("report", "compare", "comment", "gate", "history", "export", "python"))
+    and "--extend" not in line
 } | {
     name: OF_RUNS[name]
     for name in (

@@ -126,7 +126,9 @@ def test_a_build_in_a_hook_of_git_uses_the_repository_of_its_tree(repo, tmp_path
     commits = git(repo, "log", "--format=%H").splitlines()
     for name, value in (("GIT_DIR", repo / ".git"), ("GIT_INDEX_FILE", repo / ".git/index"), ("GIT_WORK_TREE", repo)):
         monkeypatch.setenv(name, str(value))
-    build = f"git rev-parse HEAD >> {tmp_path}/seen; echo 3 > version; git add version; git checkout -q --orphan other"
+    build = (
+        f"git rev-parse HEAD >> {tmp_path}/seen; echo 3 > version; git add version; git checkout -q --orphan other"
+    )
     opened("HEAD^", build=("sh", "-c", build))
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
         monkeypatch.delenv(name)

@@ -89,7 +89,10 @@ def test_the_folders_of_two_versions_stay_different(run):
     with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
         document = json.loads(database.execute("SELECT document FROM study").fetchone()[0])
         for arm, version in zip(document["arms"], ("base", "head"), strict=False):
-            arm["userland"] = {"kind": "host", "folder": f"/home/alice/.cache/weighbridge/revisions/0a1b2c3d/{version}"}
+            arm["userland"] = {
+                "kind": "host",
+                "folder": f"/home/alice/.cache/weighbridge/revisions/0a1b2c3d/{version}",
+            }
         database.execute("UPDATE study SET document = ?", (json.dumps(document),))
     with opened(kept_file(RunStore(store.directory)).data, "a copy") as copy:
         study = copy.study()
