@@ -181,7 +181,7 @@ def test_what_a_notebook_shows_is_escaped(hostile: weighbridge.Run):
     shown = [hostile._repr_html_(), hostile.costs[0]._repr_html_(), hostile.costs._repr_html_()]
     shown.append(hostile.plot(HOSTILE).svg)
     printed = str(hostile.costs)
-    assert len(printed.splitlines()) == len(hostile.costs) + 1 and "\x1b" not in printed
+    assert len(printed.splitlines()) == len(hostile.costs) + 1 and "\x1b" not in printed + repr(hostile)
     for text in shown:
         assert "alert(1)" in text and "<script" not in text and "\x1b" not in text
 

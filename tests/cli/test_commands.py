@@ -968,6 +968,14 @@ def test_a_disk_that_takes_nothing(weighbridge: Weighbridge, run: Path, monkeypa
     one_sentence(weighbridge("report", run), code)
 
 
+def test_a_failure_of_the_system_without_a_file_is_a_sentence(weighbridge: Weighbridge, run: Path, monkeypatch):
+    def refuse(*_: object):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SafeFolder, "write_new", refuse)
+    one_sentence(weighbridge("report", run), 7)
+
+
 @pytest.mark.parametrize("target", ["file/x", "file"])
 def test_export_and_report_to_where_nothing_can_be_written(weighbridge: Weighbridge, run: Path, target: str):
     Path("file").touch()

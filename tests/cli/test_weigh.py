@@ -169,6 +169,12 @@ def test_a_wrong_command_line_is_one_sentence(shop: Path, monkeypatch, capsys: p
     assert_sentence(said)
 
 
+def test_two_results_do_not_share_standard_output(shop: Path, capsys: pytest.CaptureFixture[str]):
+    done = CliRunner().invoke(app, ["weigh", "--out", "run", "--json", "--markdown", "-", "--", "true"])
+    assert done.exit_code == 2 and not (shop / "run").exists()
+    assert_sentence((capsys.readouterr().err or done.output).splitlines()[-1])
+
+
 @pytest.mark.parametrize(("option", "value"), [("--cpu-idle", "sleep"), ("--ready", "0"), ("--images", "knd")])
 def test_a_value_that_an_option_does_not_have_is_refused(tmp_path: Path, monkeypatch, option: str, value: str):
     monkeypatch.setattr("weighbridge.runner.userlands.package_of", lambda name: name)

@@ -47,6 +47,9 @@ OF_RUNS: dict[str, str] = {
     "export-csv": "export {run} --csv {new}",
     "registry-add": "registry add {run} {new}",
     "registry-index": "registry index {run}",
+    "registry-of-others": "python registry {other} {run} {new}",
+    "python-load": "python load {run}",
+    "python-compare": "python compare {run} {other}",
     "run-continue": "run --out {run} --yes",
     "run-unasked": "run --out {run}",
     "run-blocks": "run --out {run} --blocks 9 --yes --strict",
@@ -73,7 +76,8 @@ WRITING = ("run-continue", "gate-extend", "clean", "run-blocks", "replicate-cont
 OF_KEPT_RUNS = {
     name: line
     for name, line in OF_RUNS.items()
-    if line.startswith(("report", "compare", "comment", "gate", "history", "export")) and "--extend" not in line
+    if line.startswith(("report", "compare", "comment", "gate", "history", "export", "python"))
+    and "--extend" not in line
 } | {
     name: OF_RUNS[name]
     for name in (

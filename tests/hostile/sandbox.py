@@ -258,8 +258,10 @@ def _become(words: list[str], cwd: Path, out: int, err: int) -> None:
         sys.argv = ["weighbridge", *words]
         from weighbridge.__main__ import main as weighbridge
 
+        from . import as_python
+
         try:
-            weighbridge()
+            as_python.main(*words[1:]) if words[0] == "python" else weighbridge()
             code = 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1

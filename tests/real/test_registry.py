@@ -42,11 +42,14 @@ def test_a_run_is_committed_once_and_nothing_else_is(tmp_path: Path, weighbridge
     git(folder, "init", "-q")
     (folder / "draft").write_text("not to be committed")
     git(folder, "add", "draft")
+    git(tmp_path, "init", "-q", "other")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))  # as a hook of another repository has it
     for name, value in (("GIT_AUTHOR", "me"), ("GIT_COMMITTER", "me")):
         monkeypatch.setenv(f"{name}_NAME", value)
         monkeypatch.setenv(f"{name}_EMAIL", "me@example.org")
     for _ in range(2):
         weighbridge_command("registry", "add", tmp_path / "run", folder, "--commit")
+    monkeypatch.delenv("GIT_DIR")
     assert len(git(folder, "log", "--format=%s").splitlines()) == 1
     committed = git(folder, "ls-files", "--with-tree=HEAD").splitlines()
     assert git(folder, "status", "--porcelain").splitlines() == ["A  draft"] and len(committed) == 4

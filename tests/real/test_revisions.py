@@ -122,6 +122,20 @@ def test_a_variable_of_git_names_no_other_repository(repo, tmp_path, monkeypatch
     assert opened("HEAD^")[3] == {"base": "1", "head": "2"}
 
 
+def test_a_build_in_a_hook_of_git_uses_the_repository_of_its_tree(repo, tmp_path, monkeypatch):
+    commits = git(repo, "log", "--format=%H").splitlines()
+    for name, value in (("GIT_DIR", repo / ".git"), ("GIT_INDEX_FILE", repo / ".git/index"), ("GIT_WORK_TREE", repo)):
+        monkeypatch.setenv(name, str(value))
+    build = (
+        f"git rev-parse HEAD >> {tmp_path}/seen; echo 3 > version; git add version; git checkout -q --orphan other"
+    )
+    opened("HEAD^", build=("sh", "-c", build))
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name)
+    assert (tmp_path / "seen").read_text().splitlines() == commits[::-1]
+    assert git(repo, "status", "--porcelain") == "" and git(repo, "rev-parse", "HEAD") == commits[0]
+
+
 @pytest.mark.parametrize(
     "build", [("sh", "-c", "echo begin; echo it broke >&2; exit 3"), ("no-such-program",), ("sh", "-c", "kill -9 $$")]
 )
@@ -205,6 +219,16 @@ def test_a_killed_command_leaves_its_trees_for_clean(repo, cache):
 def test_what_is_in_use_is_not_left(repo):
     with built_revisions("HEAD^", None, (), print), revisions.left() as folders:
         assert folders == []
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(repo, cache, monkeypatch):
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        opened("HEAD^")
+    assert str(caught.value.filename).startswith(f"{cache}/") and [*(cache / "revisions").iterdir()] == []
 
 
 def test_a_repository_that_is_gone_does_not_keep_its_trees(repo, cache, tmp_path):

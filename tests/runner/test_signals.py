@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge.errors import Interrupted
 from weighbridge.runner import signals
-from weighbridge.runner.signals import SIGNALS, interruptible, shield
+from weighbridge.runner.signals import SIGNALS, be_silent, interruptible, shield
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +74,15 @@ def test_further_signals_do_not_stop_the_tidying_up(capsys: pytest.CaptureFixtur
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("cleaning up, please wait") == 2
+
+
+def test_events_have_no_other_text_between_them(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("weighbridge.runner.signals._State.silent", False)
+    be_silent()
+    with pytest.raises(Interrupted), interruptible(), shield():
+        send()
+        send()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_failure_inside_a_shield_is_told_rather_than_the_signal():

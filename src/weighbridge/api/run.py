@@ -15,6 +15,7 @@ from weighbridge.api.source import opened, read_report
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.address import MetricId
 from weighbridge.model.level import level_label
+from weighbridge.model.text import one_line
 from weighbridge.report.export.json import run_result
 from weighbridge.report.text.formatting import quantity
 from weighbridge.statistics import LOOKS_SHARE
@@ -134,7 +135,7 @@ class Run:
         return cost_chart(costs)
 
     def __repr__(self) -> str:
-        return f"<run of {self.study}: {', '.join(self.environments)}>"
+        return one_line(f"<run of {self.study}: {', '.join(self.environments)}>")
 
     def _repr_html_(self) -> str:
         names = self.environments[1:]

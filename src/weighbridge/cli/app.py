@@ -79,6 +79,8 @@ def main() -> None:
     take_any_character()
     take_over()
     with answering_as(sys.argv[1:]):
+        if ANSWER.events:
+            later("weighbridge.runner.signals:be_silent")()
         code = _exit_code()
         if ANSWER.events:
             later("weighbridge.cli.events:emit_end")(code)
@@ -104,6 +106,6 @@ def _exit_code() -> int:
     except OSError as error:  # for example a page that cannot be written
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         kind = DiskFull if full else WeighbridgeError
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         fail(message, kind.exit_code, kind=kind.kind)
     return code if isinstance(code, int) else 0  # a command can also return another value

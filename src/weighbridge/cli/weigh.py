@@ -177,6 +177,8 @@ def _require_versions(options: WeighOptions) -> None:
     markdown = options.output.markdown
     if markdown is not None and (markdown.is_dir() or not markdown.parent.is_dir()):
         fail(f"--markdown: {markdown} cannot be written: name a file in a folder that exists", WRONG_COMMAND_LINE)
+    if markdown == Path("-") and options.output.as_json:
+        fail("--json and --markdown - both use standard output: choose one", WRONG_COMMAND_LINE)
     if what.commands and what.command:
         message = "--command replaces the program after --: name that too, as in --command a='./a'"
         fail(message, WRONG_COMMAND_LINE)

@@ -17,6 +17,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.linux import file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
+from weighbridge.linux.git import WITHOUT_PLACES
 from weighbridge.linux.process import has_variable, run
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.stored_study import BASE, HEAD
@@ -24,13 +25,11 @@ from weighbridge.model.text import one_line, printable
 from weighbridge.runner.signals import shield
 from weighbridge.userland.build import cache_folder
 
-_FOLDER, _NOTE = "revisions", "repository"
+_FOLDER, _NOTE_FILE = "revisions", "repository"
 _NAME = re.compile(r"[0-9a-f]{8}")
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_OTHERS_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""Variables with which a hook of git names a repository. Weighbridge uses the repository of the current folder."""
 _GIT = (
-    "env", *(word for name in _OTHERS_PLACES for word in ("-u", name)), "git", "--no-optional-locks",
+    *WITHOUT_PLACES, "git", "--no-optional-locks",
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false",
 )  # fmt: skip
 """git(1) without the repository's hooks."""
@@ -97,7 +96,7 @@ def built_revisions(
         folder = _new_folder(stack)
         cleanup = stack.enter_context(ExitStack())
         cleanup.callback(_remove_at_end, folder, say)
-        (folder / _NOTE).write_bytes(os.fsencode(repository.git_folder))
+        _note(folder, repository)
         before, after = (_checked_out(repository, folder, *each) for each in commits.items())
         for revision in (before, after) if build else ():
             say(f"building {revision.name} ({revision.short_commit}): {shlex.join(build)}")
@@ -166,6 +165,14 @@ def _new_folder(stack: ExitStack) -> Path:
     return folder
 
 
+def _note(folder: Path, repository: _Repository) -> None:
+    """Write down the repository of the trees. Raises OSError that names the folder."""
+    try:
+        (folder / _NOTE_FILE).write_bytes(os.fsencode(repository.git_folder))
+    except OSError as error:  # a full disk has no file name
+        raise OSError(error.errno, error.strerror, str(folder)) from None
+
+
 def _checked_out(repository: _Repository, folder: Path, name: str, commit: str) -> Revision:
     """Check out a commit into a new worktree. Raises Unavailable."""
     tree = folder / name
@@ -188,10 +195,12 @@ def _require_inside(start: Path, tree: Path, name: str) -> None:
 def _build(revision: Revision, words: Sequence[str], folder: Path, say: Callable[[str], None]) -> None:
     """Build a version in its tree. Print the last lines of a failed build, and raise UserlandError.
 
-    No process of the build outlives it, because it would disturb the measurement.
+    Its git uses the tree of the version. No process of the build outlives it, because it would disturb the
+    measurement.
     """
+    in_tree = (*WITHOUT_PLACES, f"--chdir={revision.folder}", "--", *words)
     try:
-        done = run(Command(("env", f"--chdir={revision.folder}", "--", *words), _BUILD_S, {_BUILD_IN: str(folder)}))
+        done = run(Command(in_tree, _BUILD_S, {_BUILD_IN: str(folder)}))
     finally:
         _end_builds(folder)
     if done.returncode == 0 and not done.timed_out:
@@ -240,7 +249,7 @@ def remove(folder: Path) -> None:
 
 def _noted(folder: Path) -> Path | None:
     """Return the noted folder of the repository with its commits; None without git or a note."""
-    note = folder / _NOTE
+    note = folder / _NOTE_FILE
     if not note.is_file() or shutil.which("git") is None:
         return None
     path = Path(os.fsdecode(note.read_bytes()))

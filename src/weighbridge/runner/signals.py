@@ -13,14 +13,21 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class _State:
     shielded = False
+    silent = False
     received: int | None = None
+
+
+def be_silent() -> None:
+    """Print nothing at a further signal, because standard error has events only (``--progress json``)."""
+    _State.silent = True
 
 
 def _handle(number: int, _: FrameType | None) -> None:
     first = _State.received is None
     _State.received = _State.received or number
     if not first:
-        print("cleaning up, please wait", file=sys.stderr)
+        if not _State.silent:
+            print("cleaning up, please wait", file=sys.stderr)
     elif not _State.shielded:
         raise Interrupted(number)
 

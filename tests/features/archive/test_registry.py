@@ -83,6 +83,25 @@ def test_a_copy_has_no_names_of_its_user_hosts_and_disks_and_no_secrets(private:
     assert [word for word in public_words if word not in content] == []
 
 
+def test_the_folders_of_two_versions_stay_different(run):
+    store = run(costs={"head": 1.2}, blocks=8)
+    store.close()
+    with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
+        document = json.loads(database.execute("SELECT document FROM study").fetchone()[0])
+        for arm, version in zip(document["arms"], ("base", "head"), strict=False):
+            arm["userland"] = {
+                "kind": "host",
+                "folder": f"/home/alice/.cache/weighbridge/revisions/0a1b2c3d/{version}",
+            }
+        database.execute("UPDATE study SET document = ?", (json.dumps(document),))
+    with opened(kept_file(RunStore(store.directory)).data, "a copy") as copy:
+        study = copy.study()
+    assert study is not None
+    assert [arm.userland and arm.userland["folder"] for arm in study.arms[:2]] == [
+        "/home/me/project", "/home/me/project-2",
+    ]  # fmt: skip
+
+
 def test_the_names_of_hosts_stay_if_the_user_wants_them(private: Path):
     content = copied(private, host_names=True)
     assert all(word in content for word in (b"lab-7.example.org", b"build9", b"9.9.9.9", b"Slurm job 17"))

@@ -493,7 +493,12 @@ def test_budgets_are_read_from_a_file_too(weighbridge, run, tmp_path):
     assert said.code == 11 and [each["outcome"] for each in json.loads(said.out)["findings"]] == ["failed", "passed"]
 
 
-@pytest.mark.parametrize("text", [None, "", "# nothing\n", f"{KEPT}\n\nbridge is fast\n", "\0"])
+TOO_LONG = f"{KEPT}\n{'#' * 2**20}\n{OVER}\n"
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "# nothing\n", f"{KEPT}\n\nbridge is fast\n", "\0", pytest.param(TOO_LONG, id="too-long")]
+)
 def test_a_file_without_budgets_is_one_sentence(weighbridge, run, tmp_path, text):
     if text is not None:
         (tmp_path / "budgets.txt").write_text(text)

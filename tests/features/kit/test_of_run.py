@@ -74,6 +74,13 @@ def test_programs_run_in_the_folder_of_the_kit(tmp_path: Path):
     assert text.replace("folder: .", "folder: /home/author/project") == WEIGHED
 
 
+def test_two_versions_are_not_packed_into_one_folder(tmp_path: Path):
+    other = "netns: {kind: netns, userland: {kind: host, folder: /home/author/base}}"
+    text = WEIGHED.replace("netns: {kind: netns}", other)
+    with stored(tmp_path / "run", text) as store, raises_sentence(RunDirectoryError):
+        kit_of_run(store)
+
+
 def test_the_page_names_the_secrets_that_the_study_needs(tmp_path: Path):
     text = WEIGHED.replace("PATH: /usr/bin", "TOKEN: '${secret:TOKEN}'")
     with stored(tmp_path / "run", text) as store:

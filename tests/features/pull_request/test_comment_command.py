@@ -102,9 +102,11 @@ def test_a_comment_on_the_second_page_is_found(weighbridge, run, github, service
 
 def test_nobody_elses_comment_is_edited_whatever_its_marker(weighbridge, run, github, service):
     github()
-    service.add(f"forged {MARK}", login="stranger", kind="User")
+    others = [f"forged {MARK}", f"> {MARK}\n\nA bot answers a quoted comment."]
+    service.add(others[0], login="stranger", kind="User")
+    service.add(others[1], login="helper[bot]")
     assert weighbridge("comment", run).out == "comment created\n"
-    assert service.comments[0]["body"] == f"forged {MARK}"
+    assert [each["body"] for each in service.comments[:2]] == others
     service.me = {"login": USER, "type": "User"}
     mine = service.add(f"mine {MARK}", login=USER, kind="User")
     assert weighbridge("comment", run).out == "comment edited\n"
@@ -187,6 +189,7 @@ def test_nobody_answers(weighbridge, run, github, service, monkeypatch):
     ("name", "value"),
     [
         ("GITHUB_API_URL", "file:///etc"), ("GITHUB_API_URL", "http://user@host/"), ("GITHUB_API_URL", ""),
+        ("GITHUB_API_URL", "http://a..b/"),
         ("GITHUB_REPOSITORY", "o/../r"), ("GITHUB_REPOSITORY", "o/.."), ("GITHUB_TOKEN", "a b"),
         ("GITHUB_TOKEN", "a\nX-Evil: 1"), ("GITHUB_EVENT_PATH", "/nowhere"),
     ],

@@ -16,6 +16,7 @@ from weighbridge.features.archive.options import RegistryAddOptions, RegistryInd
 from weighbridge.features.archive.registry_folder import INDEX as INDEX_PAGE
 from weighbridge.features.archive.registry_folder import Index, add_run, rebuild
 from weighbridge.features.archive.text import git_commands, index_line, outcome_lines, published_lines
+from weighbridge.linux.git import WITHOUT_PLACES
 from weighbridge.linux.process import run as run_command
 from weighbridge.model.command import Command
 from weighbridge.model.secret import always_hidden, variables_in
@@ -83,7 +84,7 @@ def _commit(repository: Path, commands: Sequence[tuple[str, ...]]) -> list[str]:
     stage, commit = commands
     unchanged = ("git", "-C", str(repository), "diff", "--cached", "--quiet", "--", *commit[commit.index("--") + 1 :])
     for argv in (stage, unchanged, commit):
-        ended = run_command(Command(argv))
+        ended = run_command(Command((*WITHOUT_PLACES, *argv)))
         if argv is unchanged:
             if ended.returncode == 0:
                 return []

@@ -106,7 +106,11 @@ def raw_archive(run: Path) -> bytes:
 
 
 def _of_user(store: RunStore) -> Iterator[tuple[str, str]]:
-    """Yield the working folder, the PATH and the home folder of the user, with usual values."""
+    """Yield the working folders, the PATH and the home folder of the user, with usual values.
+
+    Different folders stay different, because they can hold two versions of a program.
+    """
+    folders: dict[str, str] = {}
     study = store.study()
     extra = store.study_file().model_extra or {}
     arms = study.arms if study is not None else ()
@@ -115,7 +119,9 @@ def _of_user(store: RunStore) -> Iterator[tuple[str, str]]:
         if isinstance(userland, dict):
             variables = userland.get("env")
             env = variables if isinstance(variables, dict) else {}
-            for value, usual in ((userland.get("folder"), FOLDER), (env.get("PATH"), PATH), (env.get("HOME"), HOME)):
+            if (folder := str(userland.get("folder", ""))).count("/") > 1:
+                yield folder, folders.setdefault(folder, f"{FOLDER}-{len(folders) + 1}" if folders else FOLDER)
+            for value, usual in ((env.get("PATH"), PATH), (env.get("HOME"), HOME)):
                 if isinstance(value, str) and value.count("/") > 1:
                     yield value, usual
 

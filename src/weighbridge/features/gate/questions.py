@@ -146,9 +146,11 @@ def _budgets_in(file: Path) -> Iterator[Requirement]:
     """Yield the budgets of a file, one per line. Exit with a message if it has none, or if a line is not a budget."""
     try:
         with file.open(errors="replace") as lines:
-            text = lines.read(_LARGEST_FILE)
+            text = lines.read(_LARGEST_FILE + 1)
     except OSError as error:
         fail(f"--budget-file: {file} cannot be read: {error.strerror}", WRONG_COMMAND_LINE)
+    if len(text) > _LARGEST_FILE:
+        fail(f"--budget-file: {file} has more than {_LARGEST_FILE:,} characters", WRONG_COMMAND_LINE)
     written = {number: _COMMENT.split(line)[0].strip() for number, line in enumerate(text.splitlines(), 1)}
     if not any(written.values()):
         fail(f"--budget-file: {file} has no budget", WRONG_COMMAND_LINE)

@@ -30,8 +30,8 @@ HERE = "."
 def kit_of_run(store: RunStore) -> Mapping[str, KitFile]:
     """Return the files of a kit by path. Starts nothing and reads no file outside of the run.
 
-    Raises RunDirectoryError for a run that another process writes or an older version stored with secrets, StudyError
-    if this version cannot read the study of the run.
+    Raises RunDirectoryError for a run that another process writes, that an older version stored with secrets, or
+    whose programs are in several folders. Raises StudyError if this version cannot read the study of the run.
     """
     database, study = store.file(), _study(store)
     files = {
@@ -59,6 +59,11 @@ def _in_folder(source: Source) -> Source:
     """Return a study whose programs of this machine run in the folder of the kit instead of the author's folder."""
     data = copy.deepcopy(source.data)
     folders = [each for each in _userlands(data) if each.get("kind") == "host" and "folder" in each]
+    if len({str(each["folder"]) for each in folders}) > 1:  # in one folder they would be the same programs
+        raise RunDirectoryError(
+            "the programs of this run are in several folders, for example two versions of a git repository, and a "
+            "kit has only one folder: give others the repository and the command"
+        )
     for each in folders:
         each["folder"] = HERE
     return parse(written(data), STUDY) if folders else source

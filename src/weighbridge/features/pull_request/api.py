@@ -51,8 +51,9 @@ class Api:
         """Check the address. Raises ApiError."""
         try:
             parts = urlsplit(self.address)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # a port that is not a number
+            host = (parts.hostname or "").encode("idna")
+            usable = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+        except ValueError:  # a port that is not a number, or a name that no host can have
             usable = False
         if not (usable and self.address.isascii() and self.address.isprintable()) or set(self.address) & set(" @?#"):
             raise ApiError(f"{self.variable} is not the address of an API: {one_line(self.address, 100)!r}")

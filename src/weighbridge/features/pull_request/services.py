@@ -46,7 +46,7 @@ class Comments(Protocol):
     """The comments of one pull request. Every method raises ReadOnlyError and ApiError."""
 
     def own(self, marker: str) -> int | None:
-        """Return the number of the first comment of this token's user that has the marker; None without one."""
+        """Return the number of the first comment of this token's user that ends with the marker; None without one."""
 
     def create(self, text: str) -> None:
         """Write a new comment."""
@@ -59,11 +59,14 @@ _Item = TypeVar("_Item", _GitHubComment, _GitLabNote)
 
 
 def _first(page: Callable[[int], Sequence[_Item]], marker: str, is_own: Callable[[_Item], bool]) -> int | None:
-    """Return the number of the first own item with the marker, on whichever page it is."""
+    """Return the number of the first own item that ends with the marker, on whichever page it is.
+
+    A marker in front of other text is a quotation, for example in the comment of another bot.
+    """
     for number in range(1, MOST_PAGES + 1):
         items = page(number)
         for each in items:
-            if marker in (each.body or "") and is_own(each):
+            if (each.body or "").rstrip().endswith(marker) and is_own(each):
                 return each.id
         if len(items) < PER_PAGE:
             break
