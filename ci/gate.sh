@@ -35,8 +35,9 @@
 #   WEIGHBRIDGE       the program, or a command with arguments separated by spaces, such   weighbridge
 #                     as python3 -m weighbridge; without quotes, variables or patterns
 #
-# Only the step "comment" gets a token of GitHub or GitLab. In the same job, the program and the build can still change what
-# this step starts: docs/howto/ci.md.
+# The measurement is started without the token of GitHub or GitLab. On GitLab every process of the job can still read it
+# from the processes that started this script. In the same job, the program and the build can change what the step
+# "comment" starts: docs/howto/ci.md.
 #
 # The exit code is that of the gate: 0 passed, 11 failed, 12 undecided, 10 the control failed, 9 undecided because trials
 # failed. Without a budget and without an earlier run there is nothing to judge: a measured program then ends with the

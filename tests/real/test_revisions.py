@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sentences import assert_sentence, raises_sentence
-from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.errors import Interrupted, Unavailable, UserlandError
 from weighbridge.model.names import RunId
 from weighbridge.runner import clean, revisions
 from weighbridge.runner.revisions import built_revisions
+from weighbridge.runner.signals import interruptible
 
 from .repositories import commit, git, repository
 
@@ -182,6 +183,12 @@ def test_no_process_of_a_build_outlives_it(repo, tmp_path):
     for pid in (tmp_path / "pids").read_text().split():
         stat = Path(f"/proc/{pid}/stat")
         assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+def test_ctrl_c_in_a_build_keeps_nothing_and_says_so(repo, cache):
+    with interruptible(), pytest.raises(Interrupted, match="nothing was kept"):
+        opened("HEAD^", build=("sh", "-c", f"kill -INT {os.getpid()}; sleep 60"))
+    assert worktrees(repo) == 1 and [*(cache / "revisions").iterdir()] == []
 
 
 def test_no_record_of_a_tree_that_the_build_removed_stays(repo):

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.errors import Interrupted, Unavailable, UserlandError
 from weighbridge.linux import file_lock
 from weighbridge.linux.deletion import OwnFolder, remove_tree
 from weighbridge.linux.git import WITHOUT_PLACES
@@ -97,11 +97,15 @@ def built_revisions(
         cleanup = stack.enter_context(ExitStack())
         cleanup.callback(_remove_at_end, folder, say)
         _note(folder, repository)
-        before, after = (_checked_out(repository, folder, *each) for each in commits.items())
-        for revision in (before, after) if build else ():
-            say(f"building {revision.name} ({revision.short_commit}): {shlex.join(build)}")
-            _build(revision, build, folder, say)
-            _require_inside(revision.folder, folder / revision.name, revision.name)
+        try:
+            before, after = (_checked_out(repository, folder, *each) for each in commits.items())
+            for revision in (before, after) if build else ():
+                say(f"building {revision.name} ({revision.short_commit}): {shlex.join(build)}")
+                _build(revision, build, folder, say)
+                _require_inside(revision.folder, folder / revision.name, revision.name)
+        except Interrupted as ended:
+            ended.nothing_kept = True
+            raise
         if keep:
             cleanup.pop_all()
         yield Revisions(before, after, uncommitted)
