@@ -211,7 +211,7 @@ class Programs:
             completed = open_sites(
                 self._openings,
                 command,
-                partial(stage.open_site, self._openings.ports),
+                partial(stage.open_site, self._openings),
                 site.memory,
                 stage.start_s,
                 counted=site.counted,
