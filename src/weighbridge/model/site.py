@@ -172,6 +172,8 @@ class SiteEntry:
     """The words before the program's own, such as ``docker exec NAME``."""
     group: Group | None = None
     """The control group for the words, or None. A program that joins namespaces stays in its group."""
+    here: bool = False
+    """Whether the words start on this machine, and not on the site's host, as kubectl does."""
 
 
 class Site(Protocol):

@@ -18,8 +18,10 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
 from weighbridge.launcher import build
 from weighbridge.launcher.within import within
+from weighbridge.linux import process
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
+from weighbridge.linux.process import environment_of
 from weighbridge.meters.machines import Read, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, HostProcess
@@ -38,14 +40,14 @@ from weighbridge.model.facts import (
     SYSCTL,
     layers_json,
 )
-from weighbridge.model.host import Group, Host, Limits, RunContext
+from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
 from weighbridge.model.openings import Openings, StartTimes
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.setup import SetupStep
-from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
+from weighbridge.model.site import Mount, Neighbourhood, Site, SiteEntry, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.timing import Timing
 from weighbridge.model.userland import Userlands
@@ -118,13 +120,19 @@ class OpenSite:
         )
         return self.environment.open(self.options, request)
 
-    def start_on_host(self, command: Command, group: Group | None) -> HostProcess:
-        """Start the launcher on its host with the words of a command. Raises Unavailable, EnvironmentLost.
+    def start_on_host(self, command: Command, entry: SiteEntry) -> HostProcess:
+        """Start the launcher with the words of a command on the machine that an entry names: usually its host.
+
+        Raises Unavailable, EnvironmentLost.
 
         It never starts a file of the root filesystem, which can be a stranger's and must not run outside of the site.
         """
         host, run = self.site.host, self.request.run
-        argv = within(host, run, group, host.program(build.ensure(run.cache, run.say)), *command.argv)
+        launcher = build.ensure(run.cache, run.say)
+        if entry.here:
+            command = replace(command, argv=(str(launcher), *command.argv))
+            return process.Process(command, env=environment_of(run.id))
+        argv = within(host, run, entry.group, host.program(launcher), *command.argv)
         return host.start(replace(command, argv=argv))
 
     def wake(self) -> None:

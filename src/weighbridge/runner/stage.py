@@ -11,7 +11,7 @@ from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, ProcessDefaults, Running
 from weighbridge.model.host import HERE, Group, Host, NetworkLink
 from weighbridge.model.openings import Openings, StartTimes
-from weighbridge.model.site import Site
+from weighbridge.model.site import Site, SiteEntry
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
@@ -81,8 +81,8 @@ class Stage:
     open_site: Callable[[Openings], AbstractContextManager[Site]] | None = None
     """Opens one more site like the measured one, with the ports and the image of a request; it belongs to the
     caller."""
-    start_on_host: Callable[[Command, Group | None], Running] | None = None
-    """Starts the launcher on the measured site's host, in a control group, with the words of a command."""
+    start_on_host: Callable[[Command, SiteEntry], Running] | None = None
+    """Starts the launcher on the measured site's host, or on this machine, with the words of a command."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations that were made: a site's name with the command. The first trial adds to it."""
     start_s: StartTimes = field(default_factory=dict)
