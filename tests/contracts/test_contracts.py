@@ -193,6 +193,7 @@ SUBJECTS = [
         shm_size=2**23,
     ),
     _subject("wrapper", {"preset": "landrun"}),
+    _subject("wrapper", {"preset": "landrun", "rules": 100}),
     _subject("wrapper", {"preset": "nsjail"}),
     _subject("wrapper", {"preset": "sandlock"}),
 ]

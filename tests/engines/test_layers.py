@@ -4,14 +4,15 @@ import hashlib
 import io
 import json
 import tarfile
+import zlib
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
-from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive, lower_layer
+from weighbridge.engines.layers import file_layer, folder_as_layer, image_archive, lower_layer, random_files
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
 
@@ -31,6 +32,23 @@ def test_the_layers_of_an_image_are_those_that_its_manifest_and_its_config_name(
         [member] = layer.getmembers()
         assert (member.name, member.mode) == ("launcher", 0o755)
         assert layer.extractfile(member).read() == upper  # type: ignore[union-attr]
+
+
+@given(st.integers(0, 3 * 2**20))
+@settings(max_examples=10, deadline=None)
+def test_random_files_have_the_requested_size_and_an_archive_can_follow(size: int):
+    pieces = b"".join([*random_files(size), file_layer("/launcher", b"program")])
+    with tarfile.open(fileobj=io.BytesIO(pieces)) as archive:
+        *files, launcher = archive.getmembers()
+        contents = [archive.extractfile(each).read() for each in files]  # type: ignore[union-attr]
+    assert launcher.name == "launcher"
+    assert sum(map(len, contents)) == size and len({*contents}) == len(files) == -(-size // 2**20)
+
+
+def test_random_files_neither_compress_nor_change():
+    twice = [b"".join(random_files(2 * 2**20)) for _ in range(2)]
+    assert twice[0] == twice[1]
+    assert len(zlib.compress(twice[0])) > 2 * 2**20
 
 
 @pytest.mark.parametrize("command", [(), ("/pause", "now")])

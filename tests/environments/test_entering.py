@@ -9,6 +9,8 @@ from weighbridge.engines.container import DockerSite
 from weighbridge.engines.docker import Engine
 from weighbridge.environments.bubblewrap import BubblewrapSite
 from weighbridge.environments.podman.site import PodmanSite
+from weighbridge.features.kubernetes.kubectl import Kubectl
+from weighbridge.features.kubernetes.site import PodSite
 from weighbridge.hosts.chroot import ChrootSite
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.model.site import SiteEntry
@@ -65,6 +67,23 @@ def test_podman_is_asked_as_the_run_asks_it():
     podman = SimpleNamespace(argv=lambda *words: ("env", "podman", *words))
     made = site(_podman=podman, _container="weighbridge-1")
     assert PodmanSite.entering(made) == SiteEntry(("env", "podman", "exec", "weighbridge-1"))
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "before"),
+    [("/a", ("kubectl", "--kubeconfig=/a")), ("/a:/b", ("env", "KUBECONFIG=/a:/b", "kubectl"))],
+    ids=["one file", "several files"],
+)
+def test_kubectl_starts_the_program_on_this_machine(kubeconfig: str, before: tuple[str, ...]):
+    words = Kubectl("prod", "bench", kubeconfig).entry("pod-1")
+    options = ("--context=prod", "--namespace=bench", "exec", "--quiet", "pod/pod-1", "--container=site", "--")
+    assert words == (*before, *options)
+    pod = site(_running=SimpleNamespace(entry=words), _asked=SimpleNamespace(privileged=False))
+    assert PodSite.entering(pod) == SiteEntry(words, here=True)
+
+
+def test_the_launcher_of_a_privileged_pod_starts_programs_as_natively():
+    assert PodSite.entering(site(_asked=SimpleNamespace(privileged=True))) == SiteEntry()
 
 
 def test_other_sites_cannot_be_entered():

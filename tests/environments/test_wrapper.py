@@ -21,7 +21,7 @@ from weighbridge import registry
 from weighbridge.environments import wrapper
 from weighbridge.environments.wrapper import LAUNCHER, SETTINGS, WrapperOptions, command, denials, places_of
 from weighbridge.environments.wrapper.denials import ALLOWED, OUTSIDE, READABLE, Trials, tried, unconfined
-from weighbridge.environments.wrapper.preset import FOLDER, Places, PresetError, names, parsed, preset
+from weighbridge.environments.wrapper.preset import FOLDER, RULES, Places, PresetError, names, parsed, preset
 from weighbridge.environments.wrapper.site import WrappedSite, not_covered
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.hosts.chroot import SitePaths, StartedProgram
@@ -72,6 +72,34 @@ def test_a_preset_s_command_line_has_the_network_and_the_mechanisms_that_are_on(
     assert one.settings("host", PLACES) == ""
 
 
+def test_each_additional_rule_is_for_a_file_of_its_own():
+    text = FIRST.replace('"{seccomp}"', '"{seccomp}", "{rules}"') + 'rule: [--read, "{rule}"]\n'
+    words = parsed("first", text).words("host", frozenset(), PLACES, 2)
+    added = ("--read", f"{RULES}/0", "--read", f"{RULES}/1")
+    assert words == ("sandbox", "--filter", *added, "--write", "/srv", "--")
+    assert parsed("first", text).words("host", frozenset(), PLACES) == (
+        "sandbox",
+        "--filter",
+        "--write",
+        "/srv",
+        "--",
+    )
+
+
+def test_the_launcher_makes_the_files_of_additional_rules():
+    parts = SitePaths("/cache/launcher", "/", "", "", None)
+    words = command(request_of(), ("box", "--"), "", OUTSIDE_FOLDER, parts, 3)
+    assert words[words.index("--rules") + 1] == "3" and words.index("--rules") < words.index("--exec")
+    assert "--rules" not in command(request_of(), ("box", "--"), "", OUTSIDE_FOLDER, parts)
+
+
+def test_rules_are_taken_from_a_study_only_where_a_preset_has_them():
+    assert WrapperOptions(preset="landrun", rules=1000).rules == 1000
+    for wrong in ({"preset": "setpriv"}, {"command": ("sandbox", "--")}):
+        with raises_sentence(ValidationError):
+            WrapperOptions.model_validate({**wrong, "rules": 1})
+
+
 def test_the_network_is_none_unless_a_workload_needs_one():
     one = parsed("first", FIRST)
     assert one.chosen(None, networked=False) == "none" and one.chosen(None, networked=True) == "host"
@@ -110,6 +138,8 @@ def test_each_preset_is_complete(name: str):
         ("none:", "other:"),
         ("  none:", "  host: {}\n  none:"),
         ("command: [", "command: "),
+        ('--write, "{data}", --]', '"{rules}", --]\nrule: [--read, file]'),
+        ("version:", 'rule: [--read, "{rule}"]\nversion:'),
         ("denies: [write", "denies: [read"),
         ("programs: [sandbox]", "programs: []"),
     ],

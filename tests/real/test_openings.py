@@ -2,14 +2,22 @@
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from weighbridge import registry
+from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import Command
+from weighbridge.model.host import Limits
 from weighbridge.model.openings import Opened
+from weighbridge.model.site import SiteRequest
+from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 
+from .conftest import open_run
 from .machine import Machine, processes
 from .weighing import DOCKER, NATIVE, going, run_id, trials, weighbridge, write_study
 
@@ -43,6 +51,24 @@ def test_sites_are_opened_timed_and_closed(machine: Machine, tmp_path: Path):
     told = json.loads(weighbridge("report", run, "--json").stdout)
     metrics = {each["metric"] for each in told["costs"]}
     assert {"time_to_ready", "time_to_close", "memory_per_site", "memory_in_group", "start_slowdown"} <= metrics
+
+
+@pytest.mark.parametrize(
+    ("kind", "rootless"), [("docker", {}), ("podman", {}), ("podman", {"rootless": True})], ids=str
+)
+def test_additional_files_are_in_the_image(
+    machine: Machine, small_userland: Userland, kind: str, rootless: dict[str, bool]
+):
+    environment, size = registry.environments()[kind], 3 * 2**20 + 5
+    options = environment.options.model_validate({"network": "none", **rootless})
+    with open_run("1a6e1a6e1a6e") as run:
+        request = SiteRequest(run, LocalHost(run.id), "1-files-solo", "solo", small_userland, Limits())
+        environment.make_images(options, request, [size])
+        for files in (0, size):
+            with environment.open(options, replace(request, image_files=files)) as site:
+                done = site.run(Command(("sh", "-c", "cat /weighbridge-files/* | wc -c"), 20))
+                assert int(done.text) == files, done
+    machine.must_be_unchanged()
 
 
 def test_more_sites_than_select_has_descriptors_for(machine: Machine, tmp_path: Path):

@@ -74,6 +74,24 @@ def test_words_are_started_on_the_host_by_our_own_launcher(entered: World, on_ho
     assert entered.left() == []
 
 
+def test_a_client_of_a_cluster_starts_on_this_machine(
+    entered: World, on_host: list[Command], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    here: list[Command] = []
+
+    def start(command: Command, *, env: Mapping[str, str]) -> Program:
+        here.append(command)
+        entered.programs.append(program := Program(entered.sites[0], command, PRINTED))
+        return program
+
+    monkeypatch.setattr(sites.process, "Process", start)
+    entered.entry = SiteEntry(("kubectl", "exec", "it", "--"), here=True)
+    go(tmp_path, exec_study())
+    assert {*(finished(tmp_path).values())} == {Outcome.OK}
+    assert {each.argv for each in here} == {("/cache/launcher", "repeat", "3", "kubectl", "exec", "it", "--", "echo")}
+    assert on_host == []
+
+
 def test_no_file_of_the_root_filesystem_starts_on_the_host(entered: World, on_host: list[Command], tmp_path: Path):
     """A root filesystem can be a stranger's: outside of the site its programs would run as root."""
     entered.entry = SiteEntry(("enter", "it"), cast(Group, "group"))

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -342,6 +342,24 @@ def test_fresh_sites_publish_different_free_ports_where_a_trial_asks_for_them(bo
     for request in fresh_ones:
         assert [(port.transport, port.listens) for port in request.ports] == [("tcp", 20_000 + n) for n in range(3)]
         assert len({port.reached for port in request.ports}) == 3
+
+
+def test_images_with_additional_files_are_made_before_the_first_trial(
+    booting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[tuple[str, int, set[int]]] = []
+
+    def note(_: Layer, __: object, request: SiteRequest, sizes: Collection[int]) -> None:
+        made.append((request.environment, len(booting.requests), {*sizes}))
+
+    monkeypatch.setattr(Layer, "builds_images", True)
+    monkeypatch.setattr(Layer, "make_images", note)
+    go(tmp_path, study("boot: {kind: boot, duration: 0s, image_files: [0B, 1MiB, 2MiB]}", blocks=1))
+    before_trials = len([request for request in booting.requests if not request.joined_site])
+    assert {name for name, _, _ in made} == {"native", "native-again", "one", "two"}
+    assert all(number <= before_trials and sizes == {2**20, 2**21} for _, number, sizes in made)
+    fresh_ones = [request.image_files for request in booting.requests if request.joined_site]
+    assert {*fresh_ones} == {0, 2**20, 2**21}
 
 
 def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(

@@ -29,8 +29,9 @@ def values(kind: str, output: bytes, **options: Any) -> dict[str, float]:
 def test_boot_opens_one_after_another_and_density_all_together():
     asked = boot.BootOptions.model_validate({"sites": 3, "duration": "500ms"})
     assert boot.PLUGIN.openings(asked) == Openings(3, lasting_s=0.5)
-    asked = boot.BootOptions.model_validate({"cold": True, "ports": 8, "running": 4})
-    assert boot.PLUGIN.openings(asked) == Openings(lasting_s=1.0, cold=True, ports=8, running=4)
+    asked = boot.BootOptions.model_validate({"cold": True, "ports": 8, "running": 4, "image_files": "2MiB"})
+    wanted = Openings(lasting_s=1.0, cold=True, ports=8, running=4, image_files=2**21)
+    assert boot.PLUGIN.openings(asked) == wanted
     bursts = burst.BurstOptions.model_validate({"at_once": 16})
     assert burst.PLUGIN.openings(bursts) == Openings(lasting_s=1.0, at_once=16)
     options = density.DensityOptions.model_validate({"sites": 5, "settle": "2s", "slow": 4})

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,14 @@ from typing import IO, Any
 from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.labelled import LABEL, remove_labelled
-from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive, lower_layer
+from weighbridge.engines.layers import (
+    executable,
+    file_layer,
+    folder_as_layer,
+    image_archive,
+    lower_layer,
+    random_files,
+)
 from weighbridge.engines.private import private_engine, program_readiness
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
@@ -54,6 +61,8 @@ class Engine:
         """The OCI runtimes that its containers have, with their facts, by the study's names."""
         self.layered = False
         """Whether a layer of its images is an unchanged file system of the host."""
+        self._replaced: set[str] = set()
+        """The folders of layers in whose place a folder of the host is mounted."""
         about = client.version()  # the engine starts its programs for it: seconds on an emulated CPU
         self.version: str = about.get("Version", "?")
         parts = {str(part.get("Name")): str(part.get("Version")) for part in about.get("Components") or ()}
@@ -106,47 +115,50 @@ class Engine:
         about: Mapping[str, Any] = self.client.info()
         return about
 
-    def image(self, userland: Userland) -> str:
-        """Return the id of the userland's image, imported at first use."""
-        return self._images.get(userland.digest, lambda: self._imported(userland))
+    def image(self, userland: Userland, files: int = 0) -> str:
+        """Return the id of the userland's image, imported at first use.
 
-    def _imported(self, userland: Userland) -> str:
-        tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
+        ``files`` are the bytes of additional files in it (`weighbridge.engines.layers.random_files`).
+        """
+        return self._images.get((userland.digest, files), lambda: self._imported(userland, files))
+
+    def _imported(self, userland: Userland, files: int) -> str:
+        tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}" + (f"-{files}" if files else "")
         program = build.ensure(self._run.cache, self._run.say).read_bytes()
         layer = self.host.capabilities.image_layer if userland.tar is not None else None
         with self._run.during(SetupStep("image", self.host.name)):
             if userland.of_this_machine:
-                self._load(tag, bare_layer(userland.root, LAUNCHER, program))
-            elif layer is None or not self._layer(tag, layer(userland), userland, program):
-                self._import(tag, userland, program)
+                self._import(tag, [*random_files(files), bare_layer(userland.root, LAUNCHER, program)])
+            elif layer is None or not self._layer(tag, layer(userland), userland, program, files):
+                self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
+                with userland.archive().open("rb") as data:
+                    pieces = iter(partial(_next_piece, data), b"")
+                    launcher = executable(LAUNCHER, program)
+                    self._import(tag, itertools.chain([launcher], random_files(files), pieces))
         return str(self.client.images.get(tag).id)
 
-    def _import(self, tag: str, userland: Userland, program: bytes) -> None:
-        """Return an image with one layer: the launcher and the userland's files, unpacked by the engine."""
-        self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
-        with userland.archive().open("rb") as data:
-            pieces = iter(partial(_next_piece, data), b"")  # a file object would get two contradicting headers
-            repository, _, version = tag.partition(":")
-            self.client.api.import_image_from_stream(
-                itertools.chain([executable(LAUNCHER, program)], pieces),
-                repository=repository,
-                tag=version,
-                changes=[f"LABEL {LABEL}={self._run.id}"],
-            )
+    def _import(self, tag: str, pieces: Iterable[bytes]) -> None:
+        """Make an image with one layer, from the pieces of its archive, which the engine unpacks."""
+        repository, _, version = tag.partition(":")
+        self.client.api.import_image_from_stream(
+            iter(pieces),  # a file object would get two contradicting headers
+            repository=repository,
+            tag=version,
+            changes=[f"LABEL {LABEL}={self._run.id}"],
+        )
 
-    def _layer(self, tag: str, folder: Path, userland: Userland, program: bytes) -> bool:
+    def _layer(self, tag: str, folder: Path, userland: Userland, program: bytes, files: int) -> bool:
         """Make an image whose lower layer is a folder of the host; return whether the engine can have that."""
         stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
-        self._load(tag, stands, file_layer(LAUNCHER, program))
+        upper = b"".join([*random_files(files), file_layer(LAUNCHER, program)])
+        self.client.images.load(image_archive(tag, self.labels, self._architecture, (stands, upper)))
         if (lower := lower_layer(self.client.images.get(tag))) is None:
             return False
-        folder_as_layer(self.host, lower, str(folder))
+        if lower not in self._replaced:  # images with different files have this layer in common
+            folder_as_layer(self.host, lower, str(folder))
+            self._replaced.add(lower)
         self.layered = True
         return True
-
-    def _load(self, tag: str, *layers: bytes) -> None:
-        """Return an image with these layers, the lowest one first."""
-        self.client.images.load(image_archive(tag, self.labels, self._architecture, layers))
 
     @contextmanager
     def volume(self, name: str, options: Mapping[str, str] | None = None) -> Iterator[str]:

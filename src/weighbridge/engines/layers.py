@@ -8,8 +8,9 @@ then share one copy.
 import hashlib
 import io
 import json
+import random
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weighbridge.errors import Unavailable
@@ -17,6 +18,7 @@ from weighbridge.model.command import Command
 from weighbridge.model.host import Host
 
 _MOUNT_S = 60.0
+_FILE = 2**20
 _END = b"\0" * 2 * tarfile.BLOCKSIZE
 
 
@@ -30,6 +32,19 @@ def executable(path: str, content: bytes) -> bytes:
 def file_layer(path: str, content: bytes) -> bytes:
     """Return an archive of a layer with one executable file."""
     return executable(path, content) + _END
+
+
+def random_files(size: int) -> Iterator[bytes]:
+    """Yield the beginning of an archive with files of ``size`` bytes together, behind which others can follow.
+
+    Each file has 1 MiB, and the last one the rest. The contents are pseudorandom, with the file's number as the seed:
+    they are the same in each run, no two files are equal, and none compresses.
+    """
+    for number, start in enumerate(range(0, size, _FILE)):
+        about = tarfile.TarInfo(f"weighbridge-files/{number:04d}")
+        about.size, about.mode = min(_FILE, size - start), 0o644
+        content = random.Random(number).randbytes(about.size)  # noqa: S311 - not secret
+        yield about.tobuf(tarfile.GNU_FORMAT) + content + b"\0" * (-about.size % tarfile.BLOCKSIZE)
 
 
 def image_archive(

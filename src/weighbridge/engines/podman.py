@@ -21,6 +21,7 @@ from weighbridge.engines.client import answers
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
 from weighbridge.engines.labelled import LABEL
+from weighbridge.engines.layers import random_files
 from weighbridge.engines.machine_lock import exclusive_machine_lock, restore
 from weighbridge.engines.podman_home import (
     APART,
@@ -48,7 +49,7 @@ from weighbridge.model.userland import Userland
 _MEMORY = Path("/dev/shm")  # noqa: S108 - one folder per run, which other users cannot enter
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
-_IMPORT = 'tar --create --numeric-owner --one-file-system --directory "$0" . | "$@"'
+_IMPORT = '{ cat; tar --create --numeric-owner --one-file-system --directory "$0" .; } | "$@"'
 _MOVE = 'pid=$1; shift; for file; do echo "$pid" > "$file"; done'
 _USERS = "podman-user"
 """In the name of the data of podmans that are not root's."""
@@ -94,19 +95,22 @@ class Podman:
         """Return the argument list of a podman command on its host."""
         return self._home.argv("--runtime", self.runtime, *words)
 
-    def image(self, userland: Userland) -> str:
-        """Return the name of the userland's image, imported at first use."""
-        name = f"weighbridge:{userland.digest[:12]}"
+    def image(self, userland: Userland, files: int = 0) -> str:
+        """Return the name of the userland's image, imported at first use.
+
+        ``files`` are the bytes of additional files in it (`weighbridge.engines.layers.random_files`).
+        """
+        name = f"weighbridge:{userland.digest[:12]}" + (f"-{files}" if files else "")
         if name not in self._images:
             whose = "rootless podman" if self.rootless else "podman"
             self._run.say(f"importing the root filesystem into {whose} on host {self.host.name}")
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
-            argv = self.argv("import", *words)
+            argv, archive = self.argv("import", *words), b"".join(random_files(files))
             if userland.of_this_machine:
-                completed = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, LAUNCHER, b"")))
+                archive += bare_layer(userland.root, LAUNCHER, b"")
             else:
-                root = str(self.host.userland(userland))
-                completed = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))
+                argv = ("sh", "-c", _IMPORT, str(self.host.userland(userland)), *argv)
+            completed = self.host.run(Command(argv, _IMPORT_S, stdin=archive))
             if completed.returncode != 0:
                 raise Unavailable(f"podman cannot import the root filesystem: {completed.last_words}")
             self._images.add(name)

@@ -50,6 +50,8 @@ class Needs:
     """Whether a workload starts programs in its open sites from their host (`Site.entering`)."""
     opened_at_once: bool = False
     """Whether a workload opens several of its sites at the same time."""
+    image_files: bool = False
+    """Whether a workload opens its sites from images with additional files."""
 
     @property
     def holding(self) -> Mapping[str, HostTraits]:
@@ -112,6 +114,10 @@ class Environment(Plugin):
     enters: ClassVar[bool] = False
     """Whether its sites say how their host starts a program in them (`Site.entering`). Without it the workload
     ``exec`` is refused. Examples: ``bubblewrap.py``, ``docker/``."""
+    builds_images: ClassVar[bool] = False
+    """Whether its sites start from an image that Weighbridge builds, with any number of additional files
+    (`make_images`). Without it, the option ``image_files`` of ``boot`` is refused. Examples: ``docker/``,
+    ``podman/``."""
     takes: ClassVar[frozenset[SiteSetting]] = frozenset()
     """The settings that its sites support in addition to limits: ``shm_size``, ``sysctls``. A study that sets another
     one is refused."""
@@ -240,6 +246,13 @@ class Environment(Plugin):
         return ByHand(
             f"the kit writes Compose files for Docker only: start it by hand, with the tools of {self.kind}"
         )
+
+    def make_images(self, options: Any, request: SiteRequest, sizes: Collection[int]) -> None:
+        """Make the images of further sites like an open one, so that no trial has to. Raises Unavailable.
+
+        ``sizes`` are the bytes of their additional files (`SiteRequest.image_files`). The images end with the run.
+        Weighbridge calls it if ``builds_images`` is set. Example: ``docker/``.
+        """
 
     @abstractmethod
     def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:

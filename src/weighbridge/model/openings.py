@@ -49,7 +49,8 @@ class Openings:
     ``at_once``: with more than one, the trial opens bursts instead of single sites. All sites of a burst open at the
     same time, and close before the next burst. ``running``: the number of idle sites that are open during the trial
     and do not count. ``ports``: the number of ports that each site publishes, if its environment publishes ports.
-    ``cold``: the page caches are emptied before each site, or burst.
+    ``image_files``: the bytes of additional files in the image of each site. ``cold``: the page caches are emptied
+    before each site, or burst.
     """
 
     sites: int = 1
@@ -60,6 +61,7 @@ class Openings:
     at_once: int = 1
     running: int = 0
     ports: int = 0
+    image_files: int = 0
     cold: bool = False
 
     def number(self, start_s: float) -> int:

@@ -135,6 +135,9 @@ class SiteRequest:
     joined_site: str = ""
     """The name of an open site with the same request, whose network the new site joins. Workloads such as ``boot``
     and ``density`` open more sites during a trial."""
+    image_files: int = 0
+    """The bytes of additional files in the image of the site. Only environments that build images get other values
+    than 0."""
     shm_size: int | None = None
     """The size of ``/dev/shm`` in bytes. None means the environment's default."""
     open_files: int | None = None
@@ -169,6 +172,8 @@ class SiteEntry:
     """The words before the program's own, such as ``docker exec NAME``."""
     group: Group | None = None
     """The control group for the words, or None. A program that joins namespaces stays in its group."""
+    here: bool = False
+    """Whether the words start on this machine, and not on the site's host, as kubectl does."""
 
 
 class Site(Protocol):

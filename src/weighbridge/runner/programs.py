@@ -211,7 +211,7 @@ class Programs:
             completed = open_sites(
                 self._openings,
                 command,
-                partial(stage.open_site, self._openings.ports),
+                partial(stage.open_site, self._openings),
                 site.memory,
                 stage.start_s,
                 counted=site.counted,
@@ -238,7 +238,7 @@ class Programs:
 
     def _start(self, commands: Sequence[Command]) -> Running:
         if self._entry is not None and self._on_host and self.stage.start_on_host is not None:
-            return self.stage.start_on_host(commands[0], self._entry.group)
+            return self.stage.start_on_host(commands[0], self._entry)
         sites = self.stage.sites_of(self.stage.measured)
         return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
 

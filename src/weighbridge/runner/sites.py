@@ -18,8 +18,10 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.facts.surroundings import about_sysctls, about_variables
 from weighbridge.launcher import build
 from weighbridge.launcher.within import within
+from weighbridge.linux import process
 from weighbridge.linux.kernel_files import read_here
 from weighbridge.linux.memory_room import mib
+from weighbridge.linux.process import environment_of
 from weighbridge.meters.machines import Read, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Command, HostProcess
@@ -38,14 +40,14 @@ from weighbridge.model.facts import (
     SYSCTL,
     layers_json,
 )
-from weighbridge.model.host import Group, Host, Limits, RunContext
+from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.names import SafeName
-from weighbridge.model.openings import StartTimes
+from weighbridge.model.openings import Openings, StartTimes
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.setup import SetupStep
-from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest, SiteStorage
+from weighbridge.model.site import Mount, Neighbourhood, Site, SiteEntry, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.timing import Timing
 from weighbridge.model.userland import Userlands
@@ -65,6 +67,7 @@ CLEANUP = "cleanup"
 """The scope of facts about failed steps at the end of a run: "ENVIRONMENT/ROLE" -> reason."""
 _MANAGED, _OPTIONAL = "managed", "optional "
 """The order of pods, and the beginning of the orders of environments that can be left out."""
+_LIKE_IT = Openings()
 SiteId = tuple[str, Role, str]
 """Identifies a site: its environment or "outside", its role, and the host of its clients."""
 Opened = TypeVar("Opened")
@@ -97,26 +100,39 @@ class OpenSite:
         return self.request.storage.mounts if self.request.storage is not None else []
 
     def open_fresh(
-        self, name: SafeName, ports: int = 0, *, share_storage: bool = False
+        self, name: SafeName, openings: Openings = _LIKE_IT, *, share_storage: bool = False
     ) -> AbstractContextManager[Site]:
         """Open another site like it, which belongs to the caller.
 
-        It publishes ``ports`` free ports of the host, to which nothing listens, if its environment publishes ports.
+        It has the image of ``openings``, and publishes that number of free ports of the host, to which nothing
+        listens, if its environment publishes ports.
         """
         storage = self.request.storage
         if share_storage and storage is not None and storage.mounts:  # which this site closes
             storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
-        published = fresh_ports(self.site.host, ports)
-        request = replace(self.request, name=name, ports=published, joined_site=self.request.name, storage=storage)
+        request = replace(
+            self.request,
+            name=name,
+            ports=fresh_ports(self.site.host, openings.ports),
+            joined_site=self.request.name,
+            storage=storage,
+            image_files=openings.image_files,
+        )
         return self.environment.open(self.options, request)
 
-    def start_on_host(self, command: Command, group: Group | None) -> HostProcess:
-        """Start the launcher on its host with the words of a command. Raises Unavailable, EnvironmentLost.
+    def start_on_host(self, command: Command, entry: SiteEntry) -> HostProcess:
+        """Start the launcher with the words of a command on the machine that an entry names: usually its host.
+
+        Raises Unavailable, EnvironmentLost.
 
         It never starts a file of the root filesystem, which can be a stranger's and must not run outside of the site.
         """
         host, run = self.site.host, self.request.run
-        argv = within(host, run, group, host.program(build.ensure(run.cache, run.say)), *command.argv)
+        launcher = build.ensure(run.cache, run.say)
+        if entry.here:
+            command = replace(command, argv=(str(launcher), *command.argv))
+            return process.Process(command, env=environment_of(run.id))
+        argv = within(host, run, entry.group, host.program(launcher), *command.argv)
         return host.start(replace(command, argv=argv))
 
     def wake(self) -> None:
@@ -386,8 +402,16 @@ class Sites:
                 demand = DiskWrites() if role == "client" else written(self.study, arm)
                 stack.callback(self._disks.claim(opened.site, storage, demand))
             self._require_io_uring(key, arm, opened.site)
+            if inside and (sizes := self._image_files(key, arm)):
+                environment.make_images(options, request, sizes)
             opened.rest()
         return opened
+
+    def _image_files(self, key: SiteId, arm: Arm) -> set[int]:
+        """Return the bytes of additional files in the images of the sites that trials open like this one."""
+        cells = [cell for cell in self._cells_of(arm) if key == self._key(arm, "solo", cell.client)]
+        asked = [registry.workloads()[cell.kind].openings(self.study.options(arm, cell)) for cell in cells]
+        return {each.image_files for each in asked if each is not None} - {0}
 
     def _require_io_uring(self, key: SiteId, arm: Arm, site: Site) -> None:
         """Raise Unavailable if a workload of this site needs io_uring, and its programs cannot use it."""
@@ -452,7 +476,7 @@ class Sites:
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
-            open_site=lambda ports: opened[measured].open_fresh(self._name(keys[measured]), ports),
+            open_site=lambda openings: opened[measured].open_fresh(self._name(keys[measured]), openings),
             start_on_host=opened[measured].start_on_host,
             prepared=keeper.prepared,
             start_s=opened[measured].start_s,

@@ -10,8 +10,8 @@ from weighbridge.meters.machines import Idle, Read
 from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, ProcessDefaults, Running
 from weighbridge.model.host import HERE, Group, Host, NetworkLink
-from weighbridge.model.openings import StartTimes
-from weighbridge.model.site import Site
+from weighbridge.model.openings import Openings, StartTimes
+from weighbridge.model.site import Site, SiteEntry
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
@@ -78,10 +78,11 @@ class Stage:
     meters: Mapping[str, Meter] = field(default_factory=dict)
     further: tuple[Site, ...] = ()
     """The other sites in which the measured program runs at the same time."""
-    open_site: Callable[[int], AbstractContextManager[Site]] | None = None
-    """Opens one more site like the measured one, with a number of published ports; it belongs to the caller."""
-    start_on_host: Callable[[Command, Group | None], Running] | None = None
-    """Starts the launcher on the measured site's host, in a control group, with the words of a command."""
+    open_site: Callable[[Openings], AbstractContextManager[Site]] | None = None
+    """Opens one more site like the measured one, with the ports and the image of a request; it belongs to the
+    caller."""
+    start_on_host: Callable[[Command, SiteEntry], Running] | None = None
+    """Starts the launcher on the measured site's host, or on this machine, with the words of a command."""
     prepared: set[tuple[str, ...]] = field(default_factory=set)
     """The preparations that were made: a site's name with the command. The first trial adds to it."""
     start_s: StartTimes = field(default_factory=dict)

@@ -101,10 +101,17 @@ def _unsuitable(arm: Arm, needs: Needs) -> Iterator[str]:
         yield f"a program of the host cannot start programs in its sites, which 'exec' needs; supported: {fits}"
     if needs.opened_at_once and (order := every[arm.kind].opens_in_order(arm.options)):
         yield f"its sites open one after the other ({order}), but 'burst' opens them at the same time"
+    if needs.image_files and not every[arm.kind].builds_images:
+        fits = ", ".join(kind for kind, environment in every.items() if environment.builds_images)
+        yield f"its sites have no image to which 'image_files' could add files; supported: {fits}"
 
 
 def _opens_at_once(openings: Openings | None) -> bool:
     return openings is not None and openings.at_once > 1
+
+
+def _has_image_files(openings: Openings | None) -> bool:
+    return openings is not None and openings.image_files > 0
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
@@ -316,6 +323,10 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
         sysctls=frozenset(arm.sysctls),
         entered=any(workloads[cell.kind].enters(cell.options) for cell in cells),
         opened_at_once=any(_opens_at_once(workloads[cell.kind].openings(cell.options)) for cell in cells),
+        image_files=any(
+            _has_image_files(workloads[cell.kind].openings(arm.workloads.get(cell.id, cell.options)))
+            for cell in cells
+        ),
         of_this_machine=any(not userlands[arm.source(role, file).kind].packed for role in _roles(file, cells)),
     )
 

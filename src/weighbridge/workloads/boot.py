@@ -9,7 +9,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Metric, Unparseable
 from weighbridge.model.openings import PHASES, Openings, read_opened
 from weighbridge.model.options import Options
-from weighbridge.model.quantity import Duration
+from weighbridge.model.quantity import Duration, Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Workload
@@ -52,6 +52,15 @@ class BootOptions(Options):
     ports: Annotated[
         int, Field(ge=0, le=256, description="Ports that each site publishes, in containers on a bridge")
     ] = 0
+    image_files: Annotated[
+        Size,
+        Field(
+            ge=0,
+            le=2**30,
+            description="Size of additional files in the image of each site (Docker and Podman): random bytes in "
+            "files of 1 MiB",
+        ),
+    ] = 0
     running: Annotated[int, Field(ge=0, le=200, description="Idle sites that are already open during the trial")] = 0
 
 
@@ -92,6 +101,10 @@ class Boot(Workload):
     ``ports`` publishes free ports of the host on its loopback address. Nothing listens behind them. Docker on a
     bridge and Podman do that; all other sites have nothing to publish, so the option changes nothing there.
     ``running`` opens idle sites like the measured one before the trial. They do not count.
+
+    ``image_files`` adds files to the image, in the folder ``/weighbridge-files``: pseudorandom bytes, the same in
+    each run, which neither compress nor repeat. No program reads them. The images are made before the first trial and
+    removed after the run. Only Docker and Podman have such images; every other environment is refused.
     """
 
     kind = "boot"
@@ -105,6 +118,7 @@ class Boot(Workload):
             lasting_s=options.duration,
             running=options.running,
             ports=options.ports,
+            image_files=options.image_files,
             cold=options.cold,
         )
 

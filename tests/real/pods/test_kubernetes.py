@@ -63,6 +63,20 @@ workloads:
 repetitions: {blocks: 8}
 """
 
+COMMANDS = """study: commands
+question: What does a command in a pod cost?
+hosts: {a: %s}
+resources: {cpus: 0.4, memory: 256MiB}
+baseline: native
+aa: false
+environments:
+  native: {kind: native}
+  pod:    {kind: pod}
+workloads:
+  exec: {kind: exec, commands: 3}
+repetitions: {blocks: 2}
+"""
+
 
 def study(cluster: Cluster, folder: Path, *nodes: int, **more: Any) -> Path:
     """Client and server on these nodes, on one where there is one."""
@@ -90,6 +104,19 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
     assert (told["host/server", "network"], told["pod/server", "network"]) == ("host", "pod")
     networks = "net" in told["pod/server", "namespaces"].split(), "net" in told["host/server", "namespaces"].split()
     assert networks == (True, False), "by the kernel's own numbers"
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_commands_start_in_an_open_pod(cluster: Cluster, tmp_path: Path):
+    run, path = tmp_path / "run", tmp_path / "study.yaml"
+    path.write_text(COMMANDS % json.dumps(host_options(cluster, 0)))
+    ended = weighbridge("run", path, "--rehearsal", "--out", run, "--yes")
+    assert ended.code == 0, ended
+    rows = trials(run)
+    assert len(rows) == 4 and {row["outcome"] for row in rows} == {"ok"}, rows
+    times = {row["environment"]: (run / f"raw/{row['id']:06d}.solo.stdout").read_text() for row in rows}
+    first = {name: int(text.split("end ")[1].split()[0]) for name, text in times.items()}
+    assert first["native"] < first["pod"], "kubectl sends each command through the API server"
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """The environment `docker`: programs run in a Docker container, on any Docker network."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -309,6 +309,7 @@ class Docker(Environment):
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
     enters = True
+    builds_images = True
     opening_s = 0.8
     engine_s = 5.0
 
@@ -402,6 +403,13 @@ class Docker(Environment):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         return by_hand(options, request)
+
+    def make_images(self, options: Any, request: SiteRequest, sizes: Collection[int]) -> None:
+        host, settings = host_for(options, request)
+        engine = engine_of(request.run, host, settings)
+        with engine_errors(f"making an image for {request.title}"):
+            for size in sizes:
+                engine.image(request.userland, size)
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -500,7 +508,7 @@ def _container(
     sandboxed = options.runtime == GVISOR
     mounts = shared_root.binds(request.userland, others, recursive=sandboxed)
     container = engine.client.containers.create(
-        engine.image(request.userland),
+        engine.image(request.userland, request.image_files),
         [],
         entrypoint=[LAUNCHER],
         stdin_open=True,

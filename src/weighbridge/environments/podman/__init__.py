@@ -1,6 +1,6 @@
 """The environment `podman`: programs run in a Podman container, started by root or by an ordinary user (rootless)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -90,6 +90,7 @@ class PodmanEnvironment(Environment):
     shares_root = True
     takes = frozenset({"shm_size", "sysctls"})
     enters = True
+    builds_images = True
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
@@ -153,13 +154,25 @@ class PodmanEnvironment(Environment):
         """Return that the kit does not write it: it is started with podman's command line."""
         return ByHand("the kit writes Compose files for Docker only: start it by hand, for example with podman run")
 
+    def make_images(self, options: Any, request: SiteRequest, sizes: Collection[int]) -> None:
+        podman = self._podman(options, self._placed(options, request))
+        for size in sizes:
+            podman.image(request.userland, size)
+
+    def _placed(self, options: Any, request: SiteRequest) -> SiteRequest:
+        """Return the request with the host that the site gets."""
+        if request.host.capabilities.disposable is None:
+            return request
+        return replace(request, host=request.host.dedicated_host(self.purpose(options, request.role)))
+
+    def _podman(self, options: Any, request: SiteRequest) -> Podman:
+        return podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Start a container whose first process is the launcher."""
-        if request.host.capabilities.disposable is not None:
-            request = replace(request, host=request.host.dedicated_host(self.purpose(options, request.role)))
-        podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
-        podman = podman.using(options.runtime)
+        request = self._placed(options, request)
+        podman = self._podman(options, request).using(options.runtime)
         with ExitStack() as stack:
             group, refused = limited_group(request, limit=options.rootless)  # podman limits root's containers
             if group:
@@ -258,7 +271,7 @@ def _words(
     published = options.publish or (request.joined_site and joined not in ("none", "host"))
     if published and not _without_network(podman, options):
         words += _ports(options, request, gateway)
-    return [*words, podman.image(request.userland)]
+    return [*words, podman.image(request.userland, request.image_files)]
 
 
 def _labels(host: Host) -> list[str]:

@@ -21,6 +21,7 @@ from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run, which
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import ADDITIONAL_RULES
 from weighbridge.model.options import External
 from weighbridge.model.plugin import Group, Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
@@ -79,6 +80,10 @@ class WrapperOptions(EnvironmentOptions):
         ),
     ] = None
     omit: Annotated[tuple[str, ...], Field(description="Mechanisms of the preset to leave out, as explain does")] = ()
+    rules: Annotated[
+        int,
+        Field(ge=0, le=10_000, description="Number of additional rules of the preset, each for a file of its own"),
+    ] = 0
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -88,12 +93,16 @@ class WrapperOptions(EnvironmentOptions):
             program = (self.command or ("",))[0]
             if "/" in program and program[0] not in "/{":
                 raise ValueError(f"the wrapper starts in /, so give the absolute path of {program[:60]} in 'command'")
-            if self.omit:
-                raise ValueError("'omit' needs a preset")
+            for name in ("omit", "rules"):
+                if getattr(self, name):
+                    raise ValueError(f"'{name}' needs a preset")
             return self
         chosen = preset(self.preset)
         if self.network is not None and self.network not in chosen.network:
             raise ValueError(f"the preset {self.preset} cannot have 'network: {self.network}'")
+        if self.rules and not chosen.rule:
+            fits = ", ".join(name for name in names() if preset(name).rule)
+            raise ValueError(f"the preset {self.preset} has no rules for files to add: remove 'rules', or use {fits}")
         if unknown := [name for name in self.omit if name not in chosen.switches]:
             known = f"omit {', '.join(chosen.switches)}" if chosen.switches else "remove 'omit'"
             raise ValueError(f"the preset {self.preset} cannot omit {unknown[0][:40]!r}: {known}")
@@ -191,7 +200,11 @@ class Wrapper(Environment):
         chosen = preset(options.preset) if options.preset else None
         network = chosen.chosen(options.network, networked=request.networked) if chosen else options.network
         without = frozenset(options.omit)
-        words = chosen.words(network, without, places) if chosen else tuple(map(places.filled, options.command))
+        words = (
+            chosen.words(network, without, places, options.rules)
+            if chosen
+            else tuple(map(places.filled, options.command))
+        )
         settings = chosen.settings(network, places) if chosen else ""
         programs = chosen.programs if chosen else words[:1]
         key = f"{' '.join(programs)} in {request.userland.digest} on {request.host.name}"
@@ -199,11 +212,14 @@ class Wrapper(Environment):
             why = f"the root filesystem does not contain '{lacking}', which must be in it"
             raise Unavailable(f"{request.title}: {why}. Add its package, or use 'userland: host'")
 
-        argv = partial(command, request, words, settings, places.outside)
+        argv = partial(command, request, words, settings, places.outside, rules=options.rules)
         with started(request, argv, Path(programs[0]).name) as running:
             site = WrappedSite(request, running)
-            written = [word.replace(places.outside, "{outside}") for word in words]  # the same in each site
+            shown = chosen.words(network, without, places) if chosen else words
+            written = [word.replace(places.outside, "{outside}") for word in shown]  # the same in each site
             site.notes |= _notes(request, chosen, network, written)
+            if chosen and chosen.rule:
+                site.notes[ADDITIONAL_RULES] = str(options.rules)
             try:
                 site.trials = _trials(request, site, places, chosen, network, without)
                 yield site
@@ -212,10 +228,13 @@ class Wrapper(Environment):
 
 
 def command(
-    request: SiteRequest, words: Sequence[str], settings: str, outside: str, parts: SitePaths
+    request: SiteRequest, words: Sequence[str], settings: str, outside: str, parts: SitePaths, rules: int = 0
 ) -> tuple[str, ...]:
-    """Return the argument list: the launcher makes the layers and becomes the wrapper, which starts it again."""
-    written = ("--settings", settings) if settings else ()
+    """Return the argument list: the launcher makes the layers and becomes the wrapper, which starts it again.
+
+    ``rules`` is the number of files for additional rules.
+    """
+    written = [*(["--settings", settings] if settings else []), *(["--rules", str(rules)] if rules else [])]
     return (*launcher_command(request, parts), *written, "--outside", outside, "--exec", *words, LAUNCHER)
 
 

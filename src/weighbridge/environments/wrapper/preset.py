@@ -19,12 +19,15 @@ from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.validation import problem_of
 
 FOLDER = Path(__file__).parent / "presets"
+RULES = "/run/weighbridge-rules"
+"""The folder with a file for each additional rule (launcher/source/site.h)."""
 Network = Literal["none", "host"]
 Denial = Literal["write", "connect"]
 """``write``: programs cannot write outside of the policy. ``connect``: without a network, they reach no program."""
 _PLACES = ("data", "folder", "home", "launcher", "settings", "outside")
 _PLACE = re.compile("{(" + "|".join(_PLACES) + ")}")
 _PART = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+_RULE = "{rule}"
 _INSTALLERS = {
     "pypi": "pip install {}", "npm": "npm install --global {}", "crates": "cargo install {}",
     "go": "go install {}@latest",
@@ -122,6 +125,13 @@ class Preset(_Data):
         Mapping[str, PresetSwitch], Field(description="Mechanisms that it can leave out, by their names in `explain`")
     ] = Field(default_factory=dict)
     version: Annotated[_Words, Field(description="The command that prints its version, if it has one")] = ()
+    rule: Annotated[
+        _Words,
+        Field(
+            description="Words that add a rule that changes nothing: `{rule}` is a file of its own, which programs "
+            "can read anyway. `{rules}` in the command stands for all additional rules"
+        ),
+    ] = ()
     only_root: Annotated[
         bool, Field(description="Whether it is a setuid program, which cannot work in a user's namespace")
     ] = False
@@ -129,7 +139,7 @@ class Preset(_Data):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Preset":
-        known = {"network", *self.switches}
+        known = {"network", *self.switches, *(["rules"] if self.rule else [])}
         parts = {word: _PART.findall(_PLACE.sub("", word)) for word in self.command}
         used = [name for names in parts.values() for name in names]
         if unknown := [name for name in used if name not in known]:
@@ -138,6 +148,8 @@ class Preset(_Data):
             raise ValueError(f"the command lacks {{{missing[0]}}}")
         if inside := [word for word, names in parts.items() if names and not _PART.fullmatch(word)]:
             raise ValueError(f"{inside[0]!r}: a part of the command must be a word of its own")
+        if self.rule and not any(_RULE in word for word in self.rule):
+            raise ValueError(f"'rule' must contain {_RULE}")
         if "connect" in self.denied(frozenset()) and "none" not in self.network:
             raise ValueError("it can only deny connections if it has the network 'none'")
         return self
@@ -163,10 +175,12 @@ class Preset(_Data):
         """Return the denials that must be in force."""
         return self.denies.union(*(each.denies for name, each in self.switches.items() if name not in without))
 
-    def words(self, network: Network, without: frozenset[str], places: "Places") -> tuple[str, ...]:
-        """Return its command line up to the program."""
+    def words(self, network: Network, without: frozenset[str], places: "Places", rules: int = 0) -> tuple[str, ...]:
+        """Return its command line up to the program, with ``rules`` additional rules."""
         parts = {name: each.off if name in without else each.on for name, each in self.switches.items()}
         parts["network"] = self.network[network].options
+        paths = [f"{RULES}/{number}" for number in range(rules)]
+        parts["rules"] = tuple(word.replace(_RULE, path) for path in paths for word in self.rule)
 
         def expanded() -> Iterator[str]:
             for word in self.command:

@@ -75,6 +75,8 @@ class RunningPod:
     address: str
     launcher: Launcher
     manifest: Mapping[str, Any]
+    entry: tuple[str, ...] = ()
+    """The words with which this machine starts a program in it."""
 
 
 class Cluster:
@@ -183,7 +185,8 @@ class Cluster:
                     START_S,
                     lambda: stream.disconnected_s,
                 ) as launcher:
-                    yield RunningPod(request.name, str(record["status"].get("podIP") or ""), launcher, record)
+                    address, entry = str(record["status"].get("podIP") or ""), self.kubectl.entry(request.name)
+                    yield RunningPod(request.name, address, launcher, record, entry)
             finally:
                 stream.close()
         finally:

@@ -387,6 +387,12 @@ class Kubectl:
             )
         return Configuration("", "", "", self.namespace or USUAL_NAMESPACE)
 
+    def entry(self, pod: str) -> tuple[str, ...]:
+        """Return the words that start a program in a pod, before the words of the program."""
+        kubeconfig = self._variables.get("KUBECONFIG")
+        setting = ("env", f"KUBECONFIG={kubeconfig}") if kubeconfig else ()
+        return (*setting, *self._argv, "exec", "--quiet", f"pod/{pod}", f"--container={CONTAINER}", "--")
+
     def talk(self, pod: str, argv: Sequence[str]) -> tuple[Process, SocketStream]:
         """Start an interactive program in a pod, with a stream to its input and output. Raises Unavailable."""
         into = ("exec", "--stdin", "--quiet", f"pod/{pod}", f"--container={CONTAINER}")

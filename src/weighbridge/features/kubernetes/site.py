@@ -24,7 +24,7 @@ from weighbridge.linux.cgroup_files import NETWORK, GroupLimits, scope_files
 from weighbridge.model.command import Command
 from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE, USERLAND
 from weighbridge.model.host import Host
-from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
+from weighbridge.model.site import DATA, MountRequest, Site, SiteEntry, SiteRequest
 
 _OPEN_S = 30.0
 
@@ -100,6 +100,10 @@ class PodSite(LaunchedSite):
         """Let clients reach its server through a Service."""
         self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
         self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
+
+    def entering(self) -> SiteEntry:
+        """Return the words of ``kubectl exec``. In a privileged pod, the launcher starts programs, as natively."""
+        return SiteEntry() if self._asked.privileged else SiteEntry(self._running.entry, here=True)
 
     def open_data(self) -> None:
         """Make the folder of its data writable for all users, since it is root's if kubelet made it.

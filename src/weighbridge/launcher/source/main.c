@@ -3,7 +3,7 @@
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--taken] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
  *     launcher [--join FILE]... [--files NUMBER] [--user self] --sealed --name NAME [--data FILE] --exec PROGRAM [ARGUMENT]...
- *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] [--outside FOLDER] --exec PROGRAM [ARGUMENT]...
+ *     launcher ... --root FOLDER --name NAME [...] [--settings TEXT] [--rules NUMBER] [--outside FOLDER] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
  *     launcher repeat COUNT PROGRAM [ARGUMENT]...
@@ -185,6 +185,8 @@ int main(int count, char **words)
 			site.source = value;
 		} else if (strcmp(word, "--settings") == 0) {
 			site.settings = value;
+		} else if (strcmp(word, "--rules") == 0) {
+			site.rules = atoi(value);
 		} else if (strcmp(word, "--outside") == 0) {
 			site.outside = value;
 		} else if (strcmp(word, "--files") == 0) {

@@ -153,14 +153,30 @@ static int write_new(const char *path, const char *text, mode_t mode)
 	return done == size ? 0 : -1;
 }
 
-/* Puts the launcher (`program`, which was opened before anything hid it) and the settings of a wrapper into /run, and makes
- * the folder where it is tried what the wrapper denies. */
+static int place_rules(const struct site *site, const char *place)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s" PLACED_RULES, place);
+	if (site->rules > 0 && mkdir(path, 0755) != 0)
+		return -1;
+	for (int number = 0; number < site->rules; number++) {
+		snprintf(path, sizeof path, "%s" PLACED_RULES "/%d", place, number);
+		if (write_new(path, "", 0644) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Puts the launcher (`program`, which was opened before anything hid it), the settings of a wrapper and the files of its
+ * additional rules into /run, and makes the folder where it is tried what the wrapper denies. */
 static const char *place_files(const struct site *site, const char *place, int program)
 {
 	char path[4096], from[64];
 	snprintf(path, sizeof path, "%s" PLACED_SETTINGS, place);
 	if (site->settings && write_new(path, site->settings, 0644) != 0)
 		return PLACED_SETTINGS;
+	if (place_rules(site, place) != 0)
+		return PLACED_RULES;
 	snprintf(path, sizeof path, "%s%s", place, site->outside ? site->outside : "");
 	if (site->outside && (mkdir(path, 0755) != 0 || mount(site->source, path, "tmpfs", 0, "mode=1777") != 0))
 		return site->outside;

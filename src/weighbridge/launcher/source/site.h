@@ -4,6 +4,7 @@
 
 #define PLACED_LAUNCHER "/run/weighbridge-launcher"
 #define PLACED_SETTINGS "/run/weighbridge-settings"
+#define PLACED_RULES "/run/weighbridge-rules"
 
 struct site {
 	const char *root;     /* becomes /, read-only; NULL: all stays as it is */
@@ -15,6 +16,7 @@ struct site {
 	const char *launcher; /* our own file, if another program becomes the first process: it finds us at PLACED_LAUNCHER */
 	const char *settings; /* the contents of PLACED_SETTINGS; NULL: there is no such file */
 	const char *outside;  /* one more folder in memory, of a name that the other program does not know; NULL: none */
+	int rules;            /* how many empty files are in PLACED_RULES, with the names 0, 1, ...; 0: there is no such folder */
 	int own_network;
 	int sealed;           /* without a root: all stays where it is and is read-only, except the data and a /dev/shm of its own */
 	enum own_user { NO_USER_NAMESPACE, ROOT_INSIDE, SELF_INSIDE } own_user;  /* who we are in one of our own */

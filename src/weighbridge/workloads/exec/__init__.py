@@ -43,7 +43,8 @@ class Exec(Workload):
 
     The command is started on the host of the site, in the way that belongs to the environment: ``docker exec``,
     ``podman exec``, ``nsenter`` for bubblewrap and network namespaces, and natively without any other program. For a
-    new site for each command, use ``boot``. Environments that a program of the host cannot enter are refused.
+    pod, ``kubectl exec`` is started on this machine. For a new site for each command, use ``boot``. Environments that
+    a program of the host cannot enter are refused.
 
     ``time_to_exit`` is the time from just before the start of the first word until it has ended. ``time_to_output``
     is the time until its first byte has arrived. Both are geometric means over the commands of a trial. Percentiles
@@ -51,7 +52,9 @@ class Exec(Workload):
     number of commands, which is fixed before the run. A trial begins with a command that does not count.
 
     The time includes the start of the entering program (docker, nsenter), its work, the start of ``echo`` from the
-    root filesystem, and the way of its output. With Docker the engine and its runtime work, too. Weighbridge's own
+    root filesystem, and the way of its output. With Docker the engine and its runtime work, too. With a pod it also
+    includes the network to the API server, which checks the user's rights, and the node's kubelet and runtime. For a
+    native environment on a node, the launcher of the privileged pod starts the commands. Weighbridge's own
     launcher, a small C program, starts the commands without a shell and reads the host's clock
     (``launcher/source/repeat.c``). Its own CPU time for each command is in the last line of the raw output: 0.06 to
     0.15 ms on a busy machine.
@@ -65,7 +68,7 @@ class Exec(Workload):
     """
 
     kind = "exec"
-    summary = "time of a command in a container, sandbox or chroot that is already there (docker exec, nsenter)"
+    summary = "time of a command in a container, pod, sandbox or chroot that is already there (docker exec, nsenter)"
     options = ExecOptions
     packages = ("coreutils",)
 

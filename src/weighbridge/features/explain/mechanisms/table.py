@@ -348,9 +348,22 @@ PLUGINS = (
         switched="rules → none",
         remedy="fewer layers of rules, or rules for folders that are closer to the opened files",
         source="Linux kernel documentation, userspace-api/landlock; landlock-lsm/linux#24",
+        off_with=("landlock-rules",),
         counters=_SYSTEM_CALLS,
         proof=Proof(fact=facts.OUTSIDE_WRITES, off="allowed"),
         switch_off=switches.without_part("landlock"),
+    ),
+    # The kernel keeps the rules in a tree. At the opened file and at each folder above it, it looks into this tree.
+    DeclaredMechanism(
+        kind="landlock-rules",
+        title="additional rules for files (Landlock)",
+        summary="additional rules of Landlock, if a study requests them: each is for a file that no program opens",
+        switched="additional rules → only the rules of the preset",
+        remedy="one rule for a folder instead of a rule for each file in it",
+        source="Linux kernel documentation, userspace-api/landlock; Linux kernel, security/landlock/ruleset.c",
+        counters=_SYSTEM_CALLS,
+        proof=Proof(fact=facts.ADDITIONAL_RULES, off="0"),
+        switch_off=set_options({"rules": 0}),
     ),
     # Near its limit, a group drops cached file contents and reads them again.
     DeclaredMechanism(

@@ -68,6 +68,7 @@ class Pod(Environment):
     options = PodOptions
     group = ""
     on_clusters = "only"
+    enters = True
     fixed_s = 0.5
     opening_s = 3.0
     takes = frozenset({"shm_size", "sysctls"})
