@@ -19,7 +19,9 @@ from weighbridge.features.gate.compared_run import (
     changed_settings,
     read_run,
 )
+from weighbridge.model.names import RunId
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.unpacking import ENDING, is_kept_file
 
 _T = TypeVar("_T")
 
@@ -91,19 +93,27 @@ def history(folder: Path) -> History:
             skipped.append(Skipped(name, type(why).__name__))
         return None
 
-    begun = []
-    for place in places:
+    begun: list[tuple[float, str, Path]] = []
+    names: dict[RunId, str] = {}
+    for place in sorted(places, key=is_kept_file):
         name = str(place.relative_to(folder)) if place != folder else folder.name
-        if (created := tried(name, partial(_created, place))) is not None:
-            begun.append((created, name, place))
+        if (beginning := tried(name, partial(_beginning, place))) is None:
+            continue
+        created, run_id = beginning
+        if run_id in names and is_kept_file(place):
+            skipped.append(Skipped(name, f"it is a copy of {names[run_id]}"))
+            continue
+        names.setdefault(run_id, name)
+        begun.append((created, name, place))
     in_order = (tried(name, partial(_read, place, name)) for _, name, place in sorted(begun))
     runs = tuple(_in_series(run for run in in_order if run is not None))
     return History(folder, runs, tuple(skipped))
 
 
-def _created(place: Path) -> float:
+def _beginning(place: Path) -> tuple[float, RunId]:
+    """Return when a run began, in seconds since the epoch, and its id."""
     with RunStore(place) as store:
-        return float(store.info().get("created", 0.0))
+        return float(store.info().get("created", 0.0)), store.run_id
 
 
 def _read(place: Path, name: str) -> ComparedRun:
@@ -156,15 +166,16 @@ def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
 
 
 def run_places(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the run directories in a folder, and the subfolders without a run.
+    """Return the run directories and kept files in a folder, and the subfolders without a run.
 
     The folder itself and its subfolders are searched. A directory that several links lead to is returned once.
     """
     directories, foreign = [folder] if (folder / DATABASE).exists() else [], []
     for each in sorted(folder.iterdir()) if not directories else ():
         if not each.is_dir():
+            directories += [each] if each.name.endswith(ENDING) else []
             continue
-        inside = [each] if (each / DATABASE).exists() else [x for x in _folders(each) if (x / DATABASE).exists()]
+        inside = [each] if (each / DATABASE).exists() else [x for x in _inside(each) if _is_run(x)]
         directories += inside
         if not inside:
             foreign.append(each)
@@ -174,8 +185,12 @@ def run_places(folder: Path) -> tuple[list[Path], list[Path]]:
     return list(once.values()), foreign
 
 
-def _folders(folder: Path) -> list[Path]:
+def _inside(folder: Path) -> list[Path]:
     try:
-        return sorted(each for each in folder.iterdir() if each.is_dir())
+        return sorted(folder.iterdir())
     except OSError:
         return []
+
+
+def _is_run(place: Path) -> bool:
+    return (place / DATABASE).exists() if place.is_dir() else place.name.endswith(ENDING)

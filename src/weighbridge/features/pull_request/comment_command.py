@@ -19,9 +19,7 @@ from weighbridge.report.comment import MOST_CHARACTERS, NAME, URL, marker
 from weighbridge.report.comment import comment as comment_text
 from weighbridge.secret_values import keep, redacted
 from weighbridge.store.run import DATABASE, RunStore
-
-_LARGEST_RUN = 64 * 2**20
-"""The largest run of a stranger, in bytes."""
+from weighbridge.store.unpacking import MOST_UNPACKED
 
 
 def comment(options: CommentOptions) -> None:
@@ -79,8 +77,8 @@ def _no_link(path: str, flags: int) -> int:
 def _text(options: CommentOptions, ours: CiJob | None) -> str:
     """Return the comment with its hidden marker in the last line."""
     run, stranger = run_directory(options.run), ours is not None and ours.stranger
-    if stranger and sum(each.lstat().st_size for each in run.glob(f"{DATABASE}*")) > _LARGEST_RUN:
-        raise RunDirectoryError(f"{run} is larger than {_LARGEST_RUN >> 20} MiB, the limit for runs of other jobs")
+    if stranger and sum(each.lstat().st_size for each in run.glob(f"{DATABASE}*")) > MOST_UNPACKED:
+        raise RunDirectoryError(f"{run} is larger than {MOST_UNPACKED >> 20} MiB, the limit for runs of other jobs")
     if stranger and options.add is not None:
         fail("--add does not work for the run of another job, which could have written it", WRONG_COMMAND_LINE)
     page = options.page if options.page is not None else ours.page if ours is not None else ""
