@@ -394,7 +394,7 @@ def _cost(estimate: CostEstimate) -> str:
 
 @contextmanager
 def reading_runs() -> Iterator[Callable[[int, int, str], None]]:
-    """Yield a function that shows on a terminal which run is read: its number from 1, how many there are, its name."""
+    """Yield a function that shows on a terminal which run is read: its number, how many there are, its name."""
     if not err().is_terminal:
         yield lambda *_: None
         return

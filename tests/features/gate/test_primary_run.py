@@ -6,8 +6,10 @@ import pytest
 
 from report.made_up_runs import Recipe, make_run
 from sentences import raises_sentence
+from weighbridge.analysis.analyse import Depth
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.gate import primary_run as primary
+from weighbridge.features.gate.compared_run import ComparedRun
 from weighbridge.features.gate.history_json import history_json
 from weighbridge.features.gate.past_runs import history
 from weighbridge.features.gate.primary_run import primary_run
@@ -27,9 +29,12 @@ def test_a_run_that_did_not_change_is_not_analysed_again(folder: Path, monkeypat
     first = history_json(history(folder))
     read: list[str] = []
     analysed = primary.read_run
-    monkeypatch.setattr(
-        primary, "read_run", lambda store, *each: read.append(store.directory.name) or analysed(store, *each)
-    )
+
+    def noted(store: RunStore, name: str, depth: Depth) -> ComparedRun:
+        read.append(store.directory.name)
+        return analysed(store, name, depth)
+
+    monkeypatch.setattr(primary, "read_run", noted)
     assert history_json(history(folder)) == first
     assert read == []
     with RunStore(folder / "run1", writable=True) as store:

@@ -347,8 +347,9 @@ class FleetResult:
 def read_fleet(
     folder: Path, *, margin: float | None = None, progress: Callable[[int, int, str], None] = lambda *_: None
 ) -> FleetResult:
-    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is called with the number of each run from 1, how many
-    there are, and its name.
+    """Read the runs of a fleet, or of any folder with runs of one study.
+
+    ``progress`` is called with the number of each run from 1, how many there are, and its name.
 
     Runs of another study than most are left out, and so are unreadable directories. ``margin`` is a fraction; by
     default it is the study's, or 3%. Raises RunDirectoryError if the folder has two fleets or no readable run, and
