@@ -169,7 +169,7 @@ def _open_folder(name: str | Path, refused: Path | None, within: int | None = No
 def open_named_file(path: Path, flags: int = os.O_RDONLY) -> int:
     """Open a regular file that the user or a CI service named, and return its descriptor.
 
-    As in a `SafeFolder`, no link is followed and no pipe or device is opened. But the file can belong to anyone, also
+    No link is followed and no pipe or device is opened. But the file can belong to anyone, also
     to write: the runner of GitHub makes the file of a job's summary as its own user. It cannot have a second name,
     through which a build could lead us to another file. Raises RunDirectoryError for these, otherwise OSError.
     """
