@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from weighbridge.features.archive.kept_file import opened, unpacked
+from weighbridge.features.archive.kept_file import opened
 from weighbridge.features.archive.registry_folder import INDEX, add_run, read_run, rebuild
 from weighbridge.report.html import write_html
+from weighbridge.store.unpacking import unpacked
 
 MACHINES = 5
 

@@ -7,8 +7,9 @@ docs/runs/NAME.sqlite.xz, or the archive in another folder.
 import sys
 from pathlib import Path
 
-from weighbridge.features.archive.kept_file import ENDING, kept_file
+from weighbridge.features.archive.kept_file import kept_file
 from weighbridge.store.run import RunStore
+from weighbridge.store.unpacking import ENDING
 
 
 def keep(run: Path, name: str, folder: Path = Path(__file__).parent / "runs") -> Path:

@@ -83,8 +83,8 @@ def run_directory(name: str) -> Iterator[Path]:
 @contextmanager
 def _runs(*names: str) -> Iterator[Path]:
     """Give a temporary folder that has the directories of kept runs in its folder ``runs``."""
-    from weighbridge.features.archive.kept_file import unpacked
     from weighbridge.store.run import DATABASE
+    from weighbridge.store.unpacking import unpacked
 
     with tempfile.TemporaryDirectory(prefix="weighbridge-docs-") as folder:
         for name in names:
@@ -155,8 +155,8 @@ def write_examples(folder: Path) -> None:
 def write_index(folder: Path) -> None:
     """Write the index page of the runs in ``docs/runs``, and the missing ones of the reports that it links."""
     from weighbridge.features.archive.index_page import ListedRun, index_html
-    from weighbridge.features.archive.kept_file import ENDING
     from weighbridge.features.archive.registry_folder import INDEX, read_run
+    from weighbridge.store.unpacking import ENDING
 
     listed = []
     for archive in sorted(KEPT[0].glob(f"*{ENDING}")):

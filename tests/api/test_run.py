@@ -16,7 +16,6 @@ import weighbridge
 from csv_rows import csv_rows
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
-from weighbridge.api import source
 from weighbridge.report.export.csv import COST_COLUMNS, MEASUREMENT_COLUMNS, write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.store.run import DATABASE, RunStore
@@ -273,13 +272,6 @@ def test_what_is_no_run_is_one_sentence(make: Callable[[Path], Path], tmp_path: 
         weighbridge.load(make(tmp_path))
     assert len(str(error.value).splitlines()) == 1
     assert error.value.exit_code == 6  # type: ignore[attr-defined]
-
-
-def test_a_small_archive_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(source, "_LARGEST", 2**20)
-    (tmp_path / "bomb.xz").write_bytes(lzma.compress(bytes(2**24)))
-    with raises_sentence(weighbridge.WeighbridgeError):
-        weighbridge.load(tmp_path / "bomb.xz")
 
 
 def test_the_tables_of_costs_and_of_the_export_use_one_word_for_one_thing(weighed: weighbridge.Run):

@@ -3,7 +3,6 @@
 import errno
 import io
 import json
-import lzma
 import math
 import os
 import re
@@ -950,9 +949,6 @@ def test_a_run_is_found_by_its_database_and_in_a_folder_of_runs(weighbridge: Wei
     assert (run / "report.html").is_file()
     assert weighbridge("export", run / "run.sqlite", "--csv", "t").code == 0
     one_sentence(weighbridge("report", run.parent), 6)
-    packed = run.parent / "my run.sqlite.xz"
-    packed.write_bytes(lzma.compress((run / "run.sqlite").read_bytes()))
-    one_sentence(weighbridge("report", packed), 6)
 
 
 def test_export_needs_to_know_what(weighbridge: Weighbridge, run: Path):

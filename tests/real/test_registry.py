@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.features.archive.kept_file import ENDING, unpacked
 from weighbridge.features.archive.registry_folder import add_run, read_run, rebuild
 from weighbridge.store.run import DATABASE
+from weighbridge.store.unpacking import ENDING, unpacked
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 KEPT = sorted((Path(__file__).parents[2] / "docs/runs").glob(f"*{ENDING}"))

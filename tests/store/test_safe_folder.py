@@ -13,7 +13,7 @@ from sentences import raises_sentence
 from weighbridge.errors import RunDirectoryError
 from weighbridge.store.database import DATABASE
 from weighbridge.store.run import STATUS, RunStore, trials_of_live_run
-from weighbridge.store.safe_folder import SafeFolder, file_in_run
+from weighbridge.store.safe_folder import SafeFolder, file_in_run, open_named_file
 
 from .made import STUDY, record
 
@@ -245,3 +245,31 @@ def test_a_sparse_file_that_no_run_has_is_refused(tmp_path: Path):
         folder.read("run.sqlite")
     with pytest.raises(RunDirectoryError, match="larger than 4 GiB"):
         RunStore(tmp_path)
+
+
+# -- a file that the user names --------------------------------------------------------------------
+
+
+@AS_ROOT
+def test_a_named_file_of_another_user_is_written(tmp_path: Path):
+    (tmp_path / "summary.md").touch()
+    os.chown(tmp_path / "summary.md", NOBODY, NOBODY)
+    os.close(open_named_file(tmp_path / "summary.md", os.O_WRONLY | os.O_APPEND))
+    with SafeFolder.open(tmp_path) as folder, raises_sentence(RunDirectoryError):
+        folder.open_file("summary.md", os.O_WRONLY)
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_APPEND | os.O_CREAT])
+def test_a_named_file_is_no_link_and_no_pipe(canary: Path, tmp_path: Path, flags: int):
+    (tmp_path / "link").symlink_to(canary)
+    with raises_sentence(RunDirectoryError):
+        open_named_file(tmp_path / "link", flags)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises((RunDirectoryError, OSError)):
+        open_named_file(tmp_path / "pipe", flags)
+
+
+def test_a_second_name_is_not_written(canary: Path, tmp_path: Path):
+    (tmp_path / "second").hardlink_to(canary)
+    with raises_sentence(RunDirectoryError):
+        open_named_file(tmp_path / "second", os.O_WRONLY)

@@ -1,9 +1,5 @@
-"""Opens the places that hold a run: a run directory, its database, a kept archive, and a report's JSON."""
+"""Opens the places that hold a run: a run directory, its database, a kept file, and a report's JSON."""
 
-import lzma
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -13,48 +9,15 @@ from weighbridge.analysis.run_result import VERSION, RunResult
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.validation import first_problem
-from weighbridge.store.database import DATABASE, saving
+from weighbridge.store.database import saving
 from weighbridge.store.run import RunStore
 
-_LARGEST = 2**30
-"""The most bytes of an unpacked archive, because a small one from a stranger can fill a disk."""
-_DICTIONARY = 2**28
-"""The most bytes of memory for unpacking it."""
-_PIECE = 2**20
 
-
-@contextmanager
-def opened(place: Path) -> Iterator[RunStore]:
+def opened(place: Path) -> RunStore:
     """Open a run to read. Raises RunDirectoryError if the place does not hold a run, or if the run is damaged."""
     if place.suffix == ".json":
         raise RunDirectoryError(f"{place} is a report, which has no trials: name the run directory")
-    if place.suffix != ".xz":
-        with RunStore(run_directory(place)) as store:
-            yield store
-        return
-    with tempfile.TemporaryDirectory(prefix="weighbridge-") as folder:
-        _unpack(place, Path(folder) / DATABASE)
-        try:
-            with RunStore(Path(folder)) as store:
-                yield store
-        except RunDirectoryError as error:
-            raise RunDirectoryError(str(error).replace(folder, str(place))) from None
-
-
-def _unpack(archive: Path, to: Path) -> None:
-    unpacker = lzma.LZMADecompressor(memlimit=_DICTIONARY)
-    _require_file(archive)
-    with saving(archive), archive.open("rb") as packed, to.open("xb") as file:
-        while not unpacker.eof:
-            piece = packed.read(_PIECE) if unpacker.needs_input else b""
-            try:
-                if unpacker.needs_input and not piece:
-                    raise EOFError
-                file.write(unpacker.decompress(piece, _PIECE))
-            except (lzma.LZMAError, EOFError) as error:
-                raise RunDirectoryError(f"{archive} is not a kept run: it is not a complete .xz file") from error
-            if file.tell() > _LARGEST:
-                raise RunDirectoryError(f"{archive} is not a kept run: it has more than {_LARGEST:,} bytes")
+    return RunStore(run_directory(place))
 
 
 def read_report(file: Path) -> RunResult:

@@ -31,7 +31,7 @@ from weighbridge.runner.estimate import clock_range
 from weighbridge.runner.known_noise import AGE, Decidable, KnownNoise
 from weighbridge.secret_values import SecretComparison, without_value
 from weighbridge.store.run import RunStore
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 from weighbridge.study.compose_key import names_compose_file
 from weighbridge.study.explained import unexplained
 from weighbridge.study.external import ExternalResource, compose_resource, external_resources
@@ -257,8 +257,9 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
     of the run has no value or a different value.
     """
     with RunStore(directory) as store:
+        store.require_changeable()
         study = running.study_of(store)
-        if not has_its_versions(store):
+        if not can_continue(store):
             raise RunDirectoryError(f"{directory} cannot be continued: {VERSIONS_GONE}")
         if known := store.secrets():
             secret_values.expect(known, store.identity)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -390,6 +390,18 @@ def _cost(estimate: CostEstimate) -> str:
     ratio = cost.scale == "ratio"
     amount = percent_interval(penalty) if ratio else difference_interval(penalty, metric.unit)
     return f"cost {amount.partition(' [')[0] if estimate.few else amount} {after}"
+
+
+@contextmanager
+def reading_runs() -> Iterator[Callable[[int, int, str], None]]:
+    """Yield a function that shows on a terminal which run is read: its number, how many there are, its name."""
+    if not err().is_terminal:
+        yield lambda *_: None
+        return
+    with err().status("reading runs") as status:
+        yield lambda number, total, name: status.update(
+            Text(f"reading run {number:,} of {total:,}: {printable(name)}")
+        )
 
 
 @contextmanager

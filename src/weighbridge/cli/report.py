@@ -19,7 +19,7 @@ from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed, Weig
 from weighbridge.model.secret import variables_of
 from weighbridge.model.text import printable
 from weighbridge.store.run import RunStore
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 
 PREFIX, TABLE = "--fail-if ", "--table "
 
@@ -89,11 +89,12 @@ def _show(
     *,
     everything: bool,
 ) -> None:
-    """Write the pages of a run, and print its verdicts."""
-    at = page or run / "report.html"
-    pages, refused, documents = [f"report: {at}"], "", []
+    """Write the pages of a run, and print its verdicts. Next to a kept file, no page is written."""
+    at = page or (None if store.is_kept_file else run / "report.html")
+    pages, refused, documents = ["page: add --html FILE"] if at is None else [f"report: {at}"], "", []
     try:
-        write_html(store, at, analysis)
+        if at is not None:
+            write_html(store, at, analysis)
         for further in (each for feature in features() for each in feature.pages):
             if page is None and (run / further.file).exists():
                 document, path = later(further.writes)(store, analysis)
@@ -106,7 +107,7 @@ def _show(
     yes = not out().is_terminal
     print_report(
         analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes,
-        variables=variables_of(store.secrets() or ()), lasting=has_its_versions(store),
+        variables=variables_of(store.secrets() or ()), lasting=can_continue(store),
     )  # fmt: skip
     for document in documents if everything else ():
         print_document(document, out(), full=True, details=False)

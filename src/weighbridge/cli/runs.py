@@ -1,7 +1,6 @@
 """The run directory that the user names or gets, and the command that continues the run in it."""
 
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +18,12 @@ def default_folder() -> Path:
 
 
 def run_directory(path: Path) -> Path:
-    """Return the run at ``path``, which can also be its database. For a folder of runs, the error lists them."""
+    """Return the run at ``path``: a directory, or a kept file. A directory can be named by its database.
+
+    For a folder of runs, the error lists them.
+    """
     if path.name == DATABASE and path.is_file():
         return path.parent
-    if path.suffix == ".xz" and path.is_file():
-        file = shlex.quote(str(path))
-        raise RunDirectoryError(
-            f"{path} is packed: unpack it first, for example with mkdir run && xz -dc {file} > run/run.sqlite"
-        )
     if path.is_dir() and not (path / DATABASE).exists():
         inside = sorted(database.parent for database in path.glob(f"*/{DATABASE}"))
         if inside:

@@ -43,7 +43,7 @@ from weighbridge.runner.signals import interruptible
 from weighbridge.runner.stopper import ShortTime
 from weighbridge.secret_values import keep_as
 from weighbridge.store.run import RunStore
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 from weighbridge.study import loader
 from weighbridge.study.compose import Unhonoured
 from weighbridge.study.compose_key import image_userland, service_of
@@ -374,7 +374,7 @@ def _require_own_run(directory: Path, study: Study) -> None:
     if not holds_a_run(directory):
         return
     with RunStore(directory) as store:
-        lasting, has_trials = has_its_versions(store), bool(store.finished())
+        lasting, has_trials = can_continue(store), bool(store.finished())
         frozen = running.study_of(store)
     if frozen.text == study.text:
         return

@@ -171,7 +171,7 @@ def print_run_screen(
         question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
     levels = range(MOST_SHORTENED + 1 if analysis.explanations else 1)
-    causes = [[*_causes(analysis, run.directory, shortened)] for shortened in levels]
+    causes = [[*_causes(analysis, run.directory if run.lasting else "RUN", shortened)] for shortened in levels]
     trusted = checked_sentence(analysis)
     most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
     sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""

@@ -131,13 +131,21 @@ def read_copy(folder: SafeFolder) -> sqlite3.Connection:
     should not call this: when it closes the copied file, SQLite loses its locks on it (fcntl(2), "record locks").
     """
     files = consistent_files(folder)
+    if not files[WAL]:
+        return in_memory(files[DATABASE])
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    if files[WAL]:
-        _recover(files, connection)
-    elif files[DATABASE]:
-        if files[DATABASE][_VERSIONS] == b"\2\2":  # a database in memory has no log
-            files[DATABASE][_VERSIONS] = b"\1\1"
-        connection.deserialize(files[DATABASE])
+    _recover(files, connection)
+    return connection
+
+
+def in_memory(content: bytes | bytearray) -> sqlite3.Connection:
+    """Return a database in memory with the content of a database file, which can be empty."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    if content:
+        data = bytearray(content)
+        if data[_VERSIONS] == b"\2\2":  # a database in memory has no log
+            data[_VERSIONS] = b"\1\1"
+        connection.deserialize(data)
     return connection
 
 

@@ -69,6 +69,9 @@ def run_identity(run_id: RunId, *study: str) -> str:
 class RunReader:
     """The rows of a run. Every method raises RunDirectoryError if the file is damaged."""
 
+    is_kept_file: bool = False
+    """Whether the run is a file that can only be read, without the directory in which it was measured."""
+
     def __init__(self, directory: Path, file: sqlite3.Connection) -> None:
         self.directory = directory
         self._db = file

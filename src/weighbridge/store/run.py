@@ -1,8 +1,10 @@
-"""A run directory: opens it, adds trials, and reads it back."""
+"""A run directory: opens it, adds trials, and reads it back. A kept file is only read."""
 
 import contextlib
 import json
 import os
+import shlex
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -23,6 +25,7 @@ from weighbridge.store.database import (
     WAL,
     connect,
     consistent_files,
+    in_memory,
     read_copy,
     saving,
     transaction,
@@ -38,6 +41,7 @@ from weighbridge.store.rows import (
 )
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.store.schema import bring_up_to_date
+from weighbridge.store.unpacking import is_kept_file, read_kept_file
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -54,15 +58,23 @@ METERS_HZ = "meters_hz"
 
 
 class RunStore(RunReader):
-    """One run directory. Writing needs ``writable=True``, which locks it against a second run."""
+    """One run: a directory, or a kept file. Writing needs a directory and ``writable=True``, which locks it.
 
-    def __init__(self, directory: Path, *, writable: bool = False) -> None:
+    ``content`` is the database of a kept file that was already unpacked; ``directory`` then only names it.
+    """
+
+    def __init__(self, directory: Path, *, writable: bool = False, content: bytes | None = None) -> None:
         self.directory = directory
+        self.is_kept_file = content is not None or is_kept_file(directory)
+        self._content = content
+        self._closing = contextlib.ExitStack()
+        if self.is_kept_file:
+            self._open_kept_file(writable=writable)
+            return
         if not writable and not os.path.lexists(directory):
             raise RunDirectoryError(f"there is no directory {directory}")
         if not writable and not os.path.lexists(directory / DATABASE):
             raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
-        self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo, saving(directory):
             undo.push(self._closing)
             self._own = self._names_to_discard() if writable else ()
@@ -101,14 +113,27 @@ class RunStore(RunReader):
         self._closing.callback(self._remove_status)
         self._write_status(self._db.execute("SELECT count(*) FROM trial").fetchone()[0], replace_file=True)
 
+    def _open_kept_file(self, *, writable: bool) -> None:
+        if writable:
+            self.require_changeable()
+        with contextlib.ExitStack() as undo, saving(self.directory):
+            undo.push(self._closing)
+            if self._content is None:
+                self._content = read_kept_file(self.directory)
+            self._open_to_read()
+            undo.pop_all()
+
     def _open_to_read(self) -> None:
-        super().__init__(self.directory, self._closing.enter_context(contextlib.closing(read_copy(self._folder))))
+        super().__init__(self.directory, self._closing.enter_context(contextlib.closing(self._copy())))
         bring_up_to_date(self._db, str(self.directory), create=False)
         if not self.info():
             raise RunDirectoryError(
                 f"{self.directory} has no data because its run ended before the first trial: start a new run"
             )
         self._db.execute("PRAGMA query_only=ON")
+
+    def _copy(self) -> sqlite3.Connection:
+        return read_copy(self._folder) if self._content is None else in_memory(self._content)
 
     def _names_to_discard(self) -> tuple[str, ...]:
         names = (DATABASE, *SIDE_FILES, _LOCK, STATUS, _RAW, "")
@@ -127,6 +152,9 @@ class RunStore(RunReader):
 
     def close(self) -> None:
         """Write pending changes into the database file, and release the lock."""
+        if self.is_kept_file:
+            self._closing.close()
+            return
         with contextlib.suppress(RunDirectoryError), self._rights():
             self._db.close()  # the last connection copies its log into the database, and removes it
         self._closing.close()
@@ -216,8 +244,27 @@ class RunStore(RunReader):
         with saving(self.directory):
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, value))
 
+    def require_changeable(self) -> None:
+        """Raise RunDirectoryError if the run is a kept file, which no command continues or changes."""
+        if self.is_kept_file:
+            repeat = f"weighbridge kit --run {shlex.quote(str(self.directory))}"
+            raise RunDirectoryError(
+                f"{self.directory} is a kept run, which cannot be continued or changed: {repeat} writes a folder "
+                "that measures it again"
+            )
+
+    def copy(self) -> sqlite3.Connection:
+        """Return a copy of the run's database in memory, with the tables of this version, which can be changed."""
+        with saving(self.directory), contextlib.ExitStack() as undo:
+            copy = undo.enter_context(contextlib.closing(self._copy()))
+            bring_up_to_date(copy, str(self.directory), create=False)
+            undo.pop_all()
+        return copy
+
     def file(self) -> bytes:
         """Return the content of the run's file. Raises RunDirectoryError if a log next to it has later changes."""
+        if self._content is not None:
+            return self._content
         with saving(self.directory):
             files = consistent_files(self._folder)
         if files[WAL]:

@@ -52,8 +52,11 @@ class SafeFolder:
         """Return the names of everything in the folder."""
         return os.listdir(self.descriptor)  # noqa: PTH208 - a descriptor has no path
 
-    def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """Open a regular file, and return its descriptor. Without O_CREAT, FileNotFoundError if it is missing."""
+    def open_file(self, name: str, flags: int = os.O_RDONLY, *, of_anyone: bool = False) -> int:
+        """Open a regular file, and return its descriptor. Without O_CREAT, FileNotFoundError if it is missing.
+
+        To write, a file must belong to this user or to the owner of the folder, unless it can be ``of_anyone``.
+        """
         if not name or "/" in name or "\0" in name:
             raise RunDirectoryError(f"{self.path} has no file {name!r}")
         try:
@@ -63,7 +66,7 @@ class SafeFolder:
                 raise RunDirectoryError(f"{self.path / name} {LINK.format('file')}") from error
             raise
         try:
-            self._require_own(name, os.fstat(descriptor), writes=bool(flags & _WRITES))
+            self._require_own(name, os.fstat(descriptor), writes=bool(flags & _WRITES), of_anyone=of_anyone)
         except RunDirectoryError:
             os.close(descriptor)
             raise
@@ -78,7 +81,7 @@ class SafeFolder:
         self._require_own(name, status, writes=True)
         return status
 
-    def _require_own(self, name: str, status: os.stat_result, *, writes: bool) -> None:
+    def _require_own(self, name: str, status: os.stat_result, *, writes: bool, of_anyone: bool = False) -> None:
         """Refuse links, including hard links: another user can give root's file a second name in that user's folder.
 
         Copies of backup programs share their files by hard links. Reading these is safe if the owner is the folder's.
@@ -90,7 +93,7 @@ class SafeFolder:
             raise RunDirectoryError(f"{path} is not a regular file: remove it")
         if status.st_nlink > 1 and (writes or status.st_uid != owner):
             raise RunDirectoryError(f"{path} has a second name (a hard link): use a copy of {self.path}")
-        if writes and status.st_uid not in (owner, os.geteuid()):
+        if writes and not of_anyone and status.st_uid not in (owner, os.geteuid()):
             raise RunDirectoryError(f"{path} belongs to neither you nor the owner of {self.path}: change its owner")
 
     def read(self, name: str, size: int = -1) -> bytearray:
@@ -161,6 +164,17 @@ def _open_folder(name: str | Path, refused: Path | None, within: int | None = No
         if refused is not None and refused.is_symlink():
             raise RunDirectoryError(f"{refused} {LINK.format('folder')}") from error
         raise
+
+
+def open_named_file(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file that the user or a CI service named, and return its descriptor.
+
+    No link is followed and no pipe or device is opened. But the file can belong to anyone, also
+    to write: the runner of GitHub makes the file of a job's summary as its own user. It cannot have a second name,
+    through which a build could lead us to another file. Raises RunDirectoryError for these, otherwise OSError.
+    """
+    with SafeFolder.open(path.parent) as folder:
+        return folder.open_file(path.name, flags, of_anyone=True)
 
 
 @contextlib.contextmanager

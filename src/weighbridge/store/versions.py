@@ -1,4 +1,4 @@
-"""Whether a run of ``weigh --base`` still has the two versions that it measured."""
+"""Whether a run can be continued: it is in a directory, and a run of ``weigh --base`` still has both its versions."""
 
 import os
 
@@ -6,8 +6,10 @@ from weighbridge.model.stored_study import pairs_of_versions
 from weighbridge.store.reader import RunReader
 
 
-def has_its_versions(store: RunReader) -> bool:
-    """Return whether the trees of both versions are here, so that the run can go on; True for any other run."""
+def can_continue(store: RunReader) -> bool:
+    """Return whether a run can be continued: False for a kept file, and if the tree of a measured version is gone."""
+    if store.is_kept_file:
+        return False
     if (study := store.study()) is None or not pairs_of_versions(
         study.file.study, [arm.name for arm in study.arms if arm.aa_of is None]
     ):

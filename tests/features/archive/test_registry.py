@@ -23,9 +23,10 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.features.archive import kept_file as kept
 from weighbridge.features.archive import registry_folder
 from weighbridge.features.archive.entry import MOST_COSTS, cpu_count, folder_name, machine_folder, machine_title
-from weighbridge.features.archive.kept_file import ENDING, kept_file, opened, unpacked
+from weighbridge.features.archive.kept_file import kept_file, opened
 from weighbridge.model.measurement import Outcome
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.unpacking import ENDING, MOST_PACKED, MOST_UNPACKED, unpacked
 
 DOCS_RUNS = Path(__file__).parents[3] / "docs/runs"
 HOST = {
@@ -320,8 +321,8 @@ HOSTILE: dict[str, Callable[[Path, Path], None]] = {
     "not-xz": written(lambda _: b"not xz"),
     "empty": written(lambda _: b""),
     "not-a-run": written(lambda _: lzma.compress(b"not a database")),
-    "bomb": written(lambda _: lzma.compress(bytes(kept.MOST_UNPACKED + 1), preset=0)),
-    "large": written(lambda _: bytes(kept.MOST_PACKED + 1)),
+    "bomb": written(lambda _: lzma.compress(bytes(MOST_UNPACKED + 1), preset=0)),
+    "large": written(lambda _: bytes(MOST_PACKED + 1)),
     "link": replaced_by_link,
     "pipe": with_pipe,
     "folder": with_folder,

@@ -237,7 +237,7 @@ def test_a_forks_run_is_checked_before_it_is_read(weighbridge, run, github, serv
     github(FORK)
     (tmp_path / "gate.md").write_text("@everybody")
     one_sentence(weighbridge("comment", run, "--add", tmp_path / "gate.md"), 2)
-    monkeypatch.setattr("weighbridge.features.pull_request.comment_command._LARGEST_RUN", 2**20)
+    monkeypatch.setattr("weighbridge.features.pull_request.comment_command.MOST_UNPACKED", 2**20)
     with (run / "run.sqlite").open("ab") as file:
         file.truncate(2**21)
     one_sentence(weighbridge("comment", run), 6)

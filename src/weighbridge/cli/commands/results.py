@@ -17,7 +17,7 @@ class ReportOptions:
     The page is report.html in the run. A replication also has replication.html.
     """
 
-    run: Path = argument("RUN", "A run directory.")
+    run: Path = argument("RUN", "A run directory, or a kept file.")
     as_json: bool = json_flag()
     as_markdown: bool = flag("--markdown", "Print Markdown to standard output, and nothing else.", OUTPUT)
     as_latex: bool = flag("--latex", "Print the costs of the primary metrics as a LaTeX table.", OUTPUT)
@@ -75,7 +75,7 @@ REPORT = Declared(
 class ExportOptions:
     """Export a run's measurements, costs and CPU times as CSV or Parquet."""
 
-    run: Path = argument("RUN", "A run directory.")
+    run: Path = argument("RUN", "A run directory, or a kept file.")
     csv: Path | None = option("--csv FOLDER", "Folder for measurements.csv, costs.csv and programs.csv.")
     as_json: bool = json_flag()
     parquet: Path | None = option("--parquet FOLDER", "Folder for the same tables as Parquet. Needs pyarrow.")

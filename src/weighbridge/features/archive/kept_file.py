@@ -7,7 +7,6 @@ import lzma
 import re
 import sqlite3
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,17 +16,12 @@ from pathlib import Path
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.host import HERE, NODE, PLACED_BY
 from weighbridge.model.secret import is_ordinary, is_secret_text
-from weighbridge.store.database import DATABASE, read_copy, saving
+from weighbridge.store.database import saving
 from weighbridge.store.reader import SECRETS
 from weighbridge.store.run import RunStore
 from weighbridge.store.safe_folder import SafeFolder
-from weighbridge.store.schema import bring_up_to_date
+from weighbridge.store.unpacking import MOST_PACKED, MOST_UNPACKED, unpacked
 
-ENDING = ".sqlite.xz"
-MOST_PACKED, MOST_UNPACKED = 2**24, 2**26
-"""The largest sizes in bytes of a kept file and of its unpacked content."""
-_MEMORY = 2**27
-"""The largest memory in bytes for unpacking; a file of the highest level of xz needs 65 MiB."""
 HOME, FOLDER, PATH = "/home/me", "/home/me/project", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Usual values, which replace the values of the user who measured."""
 _MACHINE = "machine"
@@ -62,8 +56,7 @@ def kept_file(store: RunStore, *, everything: bool = False, host_names: bool = F
     public addresses of hosts. Raises RunDirectoryError if the run cannot be read, or is too large to keep.
     """
     run = store.directory
-    with saving(run), SafeFolder.open(run) as folder, closing(read_copy(folder)) as database:
-        bring_up_to_date(database, str(run), create=False)
+    with saving(run), closing(store.copy()) as database:
         if not everything:
             database.execute("DELETE FROM series WHERE trial NOT IN (SELECT id FROM trial WHERE block = 1)")
         digests = json.dumps(dict.fromkeys(store.secrets() or (), ""))
@@ -196,34 +189,16 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def opened(data: bytes, where: str) -> Iterator[RunStore]:
-    """Yield a kept file as a run in a temporary directory.
+    """Yield the run in a kept file.
 
     Raises RunDirectoryError, whose sentence names ``where``, if the file is damaged, too large or not a run.
     """
     content = unpacked(data, where)
-    with tempfile.TemporaryDirectory(prefix="weighbridge-") as folder:
-        (Path(folder) / DATABASE).write_bytes(content)
-        try:
-            with RunStore(Path(folder)) as store:
-                yield store
-        except RunDirectoryError as error:
-            raise RunDirectoryError(str(error).replace(folder, where)) from error
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise RunDirectoryError(f"{where} is damaged: it has a value that Weighbridge never writes") from error
-
-
-def unpacked(data: bytes, where: str) -> bytes:
-    """Return the database in a kept file. Raises RunDirectoryError if it is damaged, or larger than is allowed."""
-    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
     try:
-        content = unpacker.decompress(data, MOST_UNPACKED + 1)
-    except (lzma.LZMAError, EOFError) as error:
-        raise RunDirectoryError(f"{where} is damaged: it cannot be unpacked with xz") from error
-    if len(content) > MOST_UNPACKED:
-        raise RunDirectoryError(f"{where} is larger than 64 MiB when it is unpacked")
-    if not unpacker.eof or unpacker.unused_data:
-        raise RunDirectoryError(f"{where} is damaged: its end is missing, or something follows it")
-    return content
+        with RunStore(Path(where), content=content) as store:
+            yield store
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise RunDirectoryError(f"{where} is damaged: it has a value that Weighbridge never writes") from error
 
 
 def is_same_run(one: bytes, other: bytes) -> bool:

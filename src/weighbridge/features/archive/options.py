@@ -19,7 +19,7 @@ class RegistryAddOptions:
     no home folders. Weighbridge never pushes.
     """
 
-    run: Path = argument("RUN", "A run directory.")
+    run: Path = argument("RUN", "A run directory, or a kept file.")
     repository: Path = _repository()
     raw: bool = flag("--raw", "Also keep the raw outputs of the programs, and all readings over time.")
     host_names: bool = flag("--host-names", "Keep the names and public addresses of hosts.")

@@ -19,7 +19,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
 from weighbridge.features.archive.entry import RegistryEntry, entry_of
 from weighbridge.features.archive.index_page import MARK, ListedRun, SkippedFile, index_html
-from weighbridge.features.archive.kept_file import ENDING, MOST_PACKED, is_same_run, opened, unpacked
+from weighbridge.features.archive.kept_file import is_same_run, opened
 from weighbridge.features.archive.run_page import run_document
 from weighbridge.model.names import SafeName
 from weighbridge.model.text import one_line
@@ -27,6 +27,7 @@ from weighbridge.report.page import FOLDER, render
 from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.render_page import document_page
 from weighbridge.store.safe_folder import SafeFolder
+from weighbridge.store.unpacking import ENDING, read_packed, unpacked
 
 INDEX, MACHINES = "index.html", "machines"
 PAGE, RAW = ".html", ".raw.tar.xz"
@@ -94,22 +95,13 @@ def add_run(repository: Path, entry: RegistryEntry, data: bytes, raw: bytes = b"
 def _write(folder: SafeFolder, name: str, content: bytes) -> bool:
     """Replace a file unless it has this content already; return whether it was replaced."""
     with contextlib.suppress(RunDirectoryError, FileNotFoundError):
-        present = _content(folder, name, max(_MOST_PAGE, len(content)))
+        present = read_packed(folder, name, max(_MOST_PAGE, len(content)))
         if present == content:
             return False
         if name.endswith(ENDING) and is_same_run(unpacked(present, name), unpacked(content, name)):
             return False
     folder.replace(name, content)
     return True
-
-
-def _content(folder: SafeFolder, name: str, most: int) -> bytes:
-    """Return a file of a folder. Raises RunDirectoryError if it is a link or too large, OSError if it is missing."""
-    with os.fdopen(folder.open_file(name), "rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise RunDirectoryError(f"{folder.path / name} is larger than {most // 2**20} MiB")
-    return data
 
 
 def _require_own_index(folder: SafeFolder) -> None:
@@ -181,7 +173,7 @@ def _runs_of(
         known.add(name)
         where = f"{place}/{name}"
         try:
-            run = read_run(_content(folder, name, MOST_PACKED), where)
+            run = read_run(read_packed(folder, name), where)
             if (run.entry.folders, f"{run.entry.run_id}{ENDING}") != (parts, name):
                 right = "/".join((MACHINES, *run.entry.folders, f"{run.entry.run_id}{ENDING}"))
                 raise RunDirectoryError(f"it belongs to {right}")

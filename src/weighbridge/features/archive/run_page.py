@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.features.archive.entry import machine_facts
-from weighbridge.features.archive.kept_file import ENDING
 from weighbridge.model.host import HERE
 from weighbridge.model.text import one_line
 from weighbridge.report import document as doc
@@ -23,6 +22,7 @@ from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import judged_cost_text, reasoned_verdict
 from weighbridge.store.run import RunStore
+from weighbridge.store.unpacking import ENDING
 
 MOST_ROWS = 2_000
 """The rows of one table that the page shows."""

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.archive.entry import RegistryEntry, machine_facts
-from weighbridge.features.archive.kept_file import ENDING, KERNEL_COMMAND_LINE, KeptFile
+from weighbridge.features.archive.kept_file import KERNEL_COMMAND_LINE, KeptFile
 from weighbridge.features.archive.registry_folder import INDEX, Index
 from weighbridge.model.text import one_line
 from weighbridge.report.text.formatting import plural, quantity
 from weighbridge.store.run import RunStore
+from weighbridge.store.unpacking import ENDING
 
 _MOST, _MOST_COMMANDS, _LONGEST = 20, 6, 200
 """The numbers of replaced texts and of commands that are listed, and the most characters of each."""

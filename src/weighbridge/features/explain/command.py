@@ -30,6 +30,7 @@ def explain(options: ExplainOptions) -> None:
     """Make a study that explains the largest cost of a run, and run or save it."""
     timing = timing_since_start()
     with RunStore(run_directory(options.run)) as store:
+        store.require_changeable()  # its programs and folders were replaced by usual names
         analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
         if digests:
             expect(digests, store.identity)

@@ -345,9 +345,11 @@ class FleetResult:
 
 
 def read_fleet(
-    folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
+    folder: Path, *, margin: float | None = None, progress: Callable[[int, int, str], None] = lambda *_: None
 ) -> FleetResult:
-    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is called with each name.
+    """Read the runs of a fleet, or of any folder with runs of one study.
+
+    ``progress`` is called with the number of each run from 1, how many there are, and its name.
 
     Runs of another study than most are left out, and so are unreadable directories. ``margin`` is a fraction; by
     default it is the study's, or 3%. Raises RunDirectoryError if the folder has two fleets or no readable run, and
@@ -372,7 +374,7 @@ def read_fleet(
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[LeftOutRun]]:
+def _read(folder: Path, progress: Callable[[int, int, str], None]) -> tuple[list[FleetRun], list[LeftOutRun]]:
     """Return every readable run, with its machines still named by node and id, and the directories left out."""
     fleets = [] if (folder / FLEET).exists() else sorted(each.parent for each in folder.glob(f"*/{FLEET}"))
     if len(fleets) > 1:
@@ -382,9 +384,9 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
     places, foreign = run_places(root) if root.is_dir() else ([], [])
     runs: list[FleetRun] = []
     left_out = [LeftOutRun(str(each.relative_to(root)), WhyLeftOut.NO_RUN) for each in foreign]
-    for place in places:
+    for number, place in enumerate(places, 1):
         name = str(place.relative_to(root)) if place != root else folder.resolve().name
-        progress(name)
+        progress(number, len(places), name)
         try:
             with RunStore(place) as store:
                 runs.append(_read_run(store, name, in_fleet=root != folder))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import reading_runs
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
 from weighbridge.features.fleets.analysis import FleetResult, read_fleet
 from weighbridge.features.fleets.changes import compare_fleets
@@ -51,4 +52,5 @@ def _read(folder: Path, margin: float | None) -> FleetResult:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise RunDirectoryError(f"{folder} {what}: name the folder of a fleet, or a folder with run directories")
-    return read_fleet(folder, margin=margin)
+    with reading_runs() as progress:
+        return read_fleet(folder, margin=margin, progress=progress)

@@ -30,7 +30,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 
 GateAnswer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
@@ -118,7 +118,7 @@ def judge_gate(
     tested += [*((each, None) for each in left_out), *changes]
     adjusted = verdicts.adjusted([p for _, p in tested])
     findings = tuple(_among_many(finding, p, family) for (finding, _), p in zip(tested, adjusted, strict=True))
-    return Gate(findings, _answer(findings), spending.earlier, spending.spent, not_judged, has_its_versions(store))
+    return Gate(findings, _answer(findings), spending.earlier, spending.spent, not_judged, can_continue(store))
 
 
 def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:

@@ -34,7 +34,7 @@ from weighbridge.model.quantity import TIME_UNITS, parse_quantity
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import styled
 from weighbridge.store.run import DATABASE, RunStore
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 
 GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
 """The style of each outcome, worst first."""
@@ -47,7 +47,9 @@ def gate(options: GateOptions) -> None:
     limit_s = _seconds(options.extend)
     run, ended = run_directory(options.run), None
     with _opened_to_look(run) as (store, keeps):
-        limit_s = limit_s if has_its_versions(store) else None
+        if limit_s is not None:
+            store.require_changeable()
+        limit_s = limit_s if can_continue(store) else None
         judged = questions.judge(store, limit_s)
         _keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
         extends = limit_s is not None and bool(judged.gate.open)

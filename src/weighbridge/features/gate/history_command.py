@@ -1,6 +1,7 @@
 """`weighbridge history`."""
 
 from weighbridge.cli.output import err, out, print_json
+from weighbridge.cli.progress import reading_runs
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.gate.compare_text import why_skipped
 from weighbridge.features.gate.history_document import history_document
@@ -16,7 +17,8 @@ def history(options: HistoryOptions) -> None:
     if not options.directory.is_dir():
         what = "is not a folder" if options.directory.exists() else "does not exist"
         raise RunDirectoryError(f"{options.directory} {what}: name a folder with run directories")
-    folder = read_history(options.directory)
+    with reading_runs() as progress:
+        folder = read_history(options.directory, progress)
     for each in folder.skipped:
         err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
     if not folder.runs:

@@ -105,7 +105,7 @@ class GateOptions:
     control failed.
     """
 
-    run: Path = argument("RUN", "A run directory.")
+    run: Path = argument("RUN", "A run directory, or a kept file.")
     budget: list[str] = option(
         "--budget BUDGET",
         "A budget for a cost: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",

@@ -1,8 +1,6 @@
 """`weighbridge comment`."""
 
-import errno
 import os
-import stat
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
@@ -19,9 +17,8 @@ from weighbridge.report.comment import MOST_CHARACTERS, NAME, URL, marker
 from weighbridge.report.comment import comment as comment_text
 from weighbridge.secret_values import keep, redacted
 from weighbridge.store.run import DATABASE, RunStore
-
-_LARGEST_RUN = 64 * 2**20
-"""The largest run of a stranger, in bytes."""
+from weighbridge.store.safe_folder import open_named_file
+from weighbridge.store.unpacking import MOST_UNPACKED
 
 
 def comment(options: CommentOptions) -> None:
@@ -52,8 +49,10 @@ def _append(file: Path | None, text: str) -> None:
     if file is None:
         return
     try:
-        with open(file, "a", opener=_no_link) as target:
+        with os.fdopen(open_named_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a") as target:
             target.write(text)
+    except RunDirectoryError as error:  # it is a link, for example, and not a file of a run
+        raise WeighbridgeError(f"cannot write {error}") from None
     except OSError as error:
         raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
 
@@ -61,26 +60,19 @@ def _append(file: Path | None, text: str) -> None:
 def _added(file: Path) -> str:
     """Return the text to add. Raises WeighbridgeError if it is a link or no file."""
     try:
-        with open(file, errors="replace", opener=_no_link) as source:
+        with os.fdopen(open_named_file(file), errors="replace") as source:
             return source.read(MOST_CHARACTERS)
+    except RunDirectoryError as error:  # it is a link, for example: a build can have made one to a file with a secret
+        raise WeighbridgeError(f"cannot read {error}") from None
     except OSError as error:
         raise WeighbridgeError(f"cannot read {file}: {error.strerror}") from None
-
-
-def _no_link(path: str, flags: int) -> int:
-    """Open a file that no link leads to: a build can have made a link to a file with a secret."""
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return descriptor
 
 
 def _text(options: CommentOptions, ours: CiJob | None) -> str:
     """Return the comment with its hidden marker in the last line."""
     run, stranger = run_directory(options.run), ours is not None and ours.stranger
-    if stranger and sum(each.lstat().st_size for each in run.glob(f"{DATABASE}*")) > _LARGEST_RUN:
-        raise RunDirectoryError(f"{run} is larger than {_LARGEST_RUN >> 20} MiB, the limit for runs of other jobs")
+    if stranger and sum(each.lstat().st_size for each in run.glob(f"{DATABASE}*")) > MOST_UNPACKED:
+        raise RunDirectoryError(f"{run} is larger than {MOST_UNPACKED >> 20} MiB, the limit for runs of other jobs")
     if stranger and options.add is not None:
         fail("--add does not work for the run of another job, which could have written it", WRONG_COMMAND_LINE)
     page = options.page if options.page is not None else ours.page if ours is not None else ""

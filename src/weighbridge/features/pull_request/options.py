@@ -16,7 +16,7 @@ class CommentOptions:
     pull requests from forks, the text is only in the job's summary and in the file of --markdown.
     """
 
-    run: Path = argument("RUN", "A run directory.")
+    run: Path = argument("RUN", "A run directory, or a kept file.")
     name: str = option(
         "--name NAME", "The name of the comment, if a pull request has several.", WHAT, default="weighbridge"
     )

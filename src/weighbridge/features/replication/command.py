@@ -1,6 +1,6 @@
 """`weighbridge replicate`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from weighbridge.runner import run as running
 from weighbridge.runner.signals import interruptible
 from weighbridge.store.extensions import unfinished
 from weighbridge.store.run import RunStore
+from weighbridge.store.versions import can_continue
 from weighbridge.study.profiles import load, profiles_of
 from weighbridge.study.source import bundled_study
 
@@ -99,13 +100,13 @@ def _require_published(directory: Path) -> None:
 def _show(store: RunStore, form: str | None, *, ran: bool = False) -> None:
     """Write both pages of a run and print it in a format; ``ran`` is True if it has just run."""
     analysis = analyse(store)
-    page = html.write_html(store, store.directory / "report.html", analysis)
     result = _compared(analysis)
-    _, comparison = _write(store, result)
-    pages = [f"report: {page}", f"published and measured: {comparison}"]
+    pages = [*_pages(store, analysis, result)]
     if form is None:
         ended = ran and unfinished(store.info())
-        print_replication_screen(result, out(), str(store.directory), pages, yes=ran, ended=ended)
+        print_replication_screen(
+            result, out(), str(store.directory), pages, yes=ran, ended=ended, lasting=can_continue(store)
+        )  # fmt: skip
         return
     if form == "json":
         print_json(replication_json(result))
@@ -113,7 +114,15 @@ def _show(store: RunStore, form: str | None, *, ran: bool = False) -> None:
         print_document(claims_document(result), out(), full=True)
     else:
         print((claims_latex if form == "latex" else claims_csv)(result), end="", flush=True)
-    err().print("\n".join(pages), markup=False)
+    for line in pages:
+        err().print(line, markup=False)
+
+
+def _pages(store: RunStore, analysis: Analysis, result: Replication) -> Iterator[str]:
+    """Write both pages into the run directory, and yield a line with the path of each. A kept file has none."""
+    if not store.is_kept_file:
+        yield f"report: {html.write_html(store, store.directory / 'report.html', analysis)}"
+        yield f"published and measured: {_write(store, result)[1]}"
 
 
 def further_page(store: RunStore, analysis: Analysis) -> tuple[Document, Path]:

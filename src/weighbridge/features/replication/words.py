@@ -334,11 +334,12 @@ def print_replication_screen(
     *,
     yes: bool = False,
     ended: bool = False,
+    lasting: bool = True,
 ) -> None:
     """Print a screen: how many published comparisons agree by environment, whether the control passed, the next step.
 
     `run` is the run directory, as the last lines name it. `pages` are lines with the paths of its pages. `yes`,
-    `ended`: as in `print_report`.
+    `ended`, `lasting`: as in `print_report`.
     """
     from weighbridge.report.terminal import NextCommand, bodies, print_run_screen
 
@@ -346,8 +347,9 @@ def print_replication_screen(
     shown = _outcome_tables(replication) if replication.outcomes else bodies(analysis, console.width)
     with use_display_names(names_of(analysis)):
         print_run_screen(
-            analysis, console, brief_outcome(replication), shown, NextCommand(run, yes=yes, ended=ended), pages
-        )
+            analysis, console, brief_outcome(replication), shown,
+            NextCommand(run, yes=yes, ended=ended, lasting=lasting), pages,
+        )  # fmt: skip
 
 
 def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableType]]":

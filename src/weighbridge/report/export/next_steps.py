@@ -9,7 +9,7 @@ from weighbridge.model.secret import variables_of
 from weighbridge.report.text.formatting import SPACE
 from weighbridge.report.text.next_step import continuing, obstacle_sentence, rounds_sentence, weigh_again
 from weighbridge.store.run import RunStore
-from weighbridge.store.versions import has_its_versions
+from weighbridge.store.versions import can_continue
 
 
 def reason_of(sentence: str) -> str:
@@ -30,7 +30,7 @@ def next_steps(
         "weighbridge",
         *continuing("run", str(store.directory), yes=yes, variables=variables_of(store.secrets() or ())),
     )
-    lasting = lasting and has_its_versions(store)
+    lasting = lasting and can_continue(store)
     if (step := more_rounds(analysis)) is not None:
         yield SuggestedStep(
             code=step.aim,

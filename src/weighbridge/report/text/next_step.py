@@ -64,7 +64,7 @@ def rounds_sentence(step: MoreRounds, analysis: Analysis) -> str:
 
 def weigh_again(step: MoreRounds) -> str:
     """Return the next step for a run that cannot be continued."""
-    return f"Next: weigh again with --rounds {step.rounds}, which would probably decide more."
+    return f"Next: measure again with --rounds {step.rounds}, which would probably decide more."
 
 
 def obstacle_sentence(obstacle: Obstacle, analysis: Analysis) -> str:
