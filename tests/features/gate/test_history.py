@@ -95,6 +95,12 @@ def test_a_history_reads_what_a_report_reads(finished_run, name: str):
     assert len(read.headlines) > 2
 
 
+def test_progress_names_every_run(made):
+    seen: list[tuple[int, int, str]] = []
+    history(made(1.2, 1.3).folder, lambda *each: seen.append(each))
+    assert seen == [(1, 2, "run0"), (2, 2, "run1")]
+
+
 def test_runs_without_a_change_have_none(made):
     found = made(*(8 * [1.2]))
     assert list(significant_changes(found)) == []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from weighbridge.analysis.analyse import Depth
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges, primary_changes
@@ -14,8 +15,8 @@ from weighbridge.features.gate.compared_run import (
     SettingChange,
     changed_facts,
     changed_settings,
+    read_run,
 )
-from weighbridge.features.gate.primary_run import pickled_primary_run, primary_run
 from weighbridge.model.names import RunId
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.unpacking import ENDING, is_kept_file
@@ -99,25 +100,21 @@ def history(folder: Path, progress: Callable[[int, int, str], None] = lambda *_:
             continue
         names.setdefault(run.run_id, name)
         read.append(run)
-    in_order = sorted(read, key=lambda each: (each.created, each.name))
-    return History(
-        folder, tuple(_in_series(primary_run(each.pickled, each.name) for each in in_order)), tuple(skipped)
-    )
+    in_order = (each.run for each in sorted(read, key=lambda each: (each.created, each.run.name)))
+    return History(folder, tuple(_in_series(in_order)), tuple(skipped))
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadRun:
     created: float
     """When the run began, in seconds since the epoch."""
-    name: str
     run_id: RunId
-    pickled: bytes
-    """The run as `primary_run` reads it: a tenth of its size in memory."""
+    run: ComparedRun
 
 
 def _read(place: Path, name: str) -> _ReadRun:
     with RunStore(place) as store:
-        return _ReadRun(float(store.info().get("created", 0.0)), name, store.run_id, pickled_primary_run(store))
+        return _ReadRun(float(store.info().get("created", 0.0)), store.run_id, read_run(store, name, Depth.PRIMARY))
 
 
 def _in_series(runs: Iterable[ComparedRun]) -> Iterator[PastRun]:
