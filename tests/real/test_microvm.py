@@ -59,7 +59,9 @@ def test_it_starts_while_other_hypervisors_have_its_disk_open(small_userland: Us
     if not ready(uml).ready:
         pytest.skip(ready(uml).detail)
     with open_run("9e5700000a1e") as run:
-        request = SiteRequest(run, LocalHost(run.id), "uml", "server", small_userland, Limits(cpus=1, memory=256 * MIB))
+        request = SiteRequest(
+            run, LocalHost(run.id), "uml", "server", small_userland, Limits(cpus=1, memory=256 * MIB)
+        )
         other = replace(request, name="microvm", limits=Limits(cpus=1, memory=384 * MIB))
         with (
             uml.open(uml.options.model_validate({"root": "disk"}), request),
