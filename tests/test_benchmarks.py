@@ -260,8 +260,12 @@ def test_both_orders_of_a_run_are_printed(order: ModuleType, tmp_path: Path, mon
 
 def test_simulated_pull_requests_are_judged_as_the_report_judges_them(monkeypatch: pytest.MonkeyPatch, tmp_path):
     module = benchmark("pull_requests", monkeypatch)
-    given = SimpleNamespace(within=20, trial=0.5, folder=tmp_path)
+    given = SimpleNamespace(within=20, trial=0.5, folder=tmp_path, environments=1, commands=1)
     (slower,) = module.simulated("lognormal CV 2 %", 0.2, 1, given)
-    assert slower.found and slower.trusted and 10 * 3 * 0.6 < slower.seconds < 30
+    assert slower.found == 1 and slower.trusted and 10 * 3 * 0.6 < slower.seconds < 30
     (equal,) = module.simulated("lognormal CV 2 %", 0.0, 1, given)
-    assert not equal.found and equal.row.blocks >= 10
+    assert not equal.different and equal.rows[0].blocks >= 10
+    several = SimpleNamespace(**vars(given) | {"environments": 2, "commands": 2})
+    (slower,) = module.simulated("lognormal CV 2 %", 0.2, 1, several)
+    assert [row.against for row in slower.rows] == ["base", "base-docker"] * 2 and slower.found == 4
+    assert set(module.MODELS) <= set(module.KINDS)

@@ -82,7 +82,7 @@ def test_a_step_is_a_comparison_of_its_own(run):
     assert throughput.report.headline and [each.report.metric for each in analysis.ladder] == [
         "throughput", "p99 latency"
     ]  # fmt: skip
-    assert [(s.previous, s.row.environment) for s in throughput.steps] == list(pairwise(LADDER))
+    assert [(s.row.against, s.row.environment) for s in throughput.steps] == list(pairwise(LADDER))
     host, bridge, overlay = throughput.steps
     assert host.row.verdict == "equivalent" and bridge.row.verdict == overlay.row.verdict == "different"
     assert overlay.row.cost.low < 1.12 / 1.6 < overlay.row.cost.high
@@ -94,7 +94,7 @@ def test_a_step_is_a_comparison_of_its_own(run):
 
 
 def pairs_of(ladder):
-    return [(step.previous, step.row.environment) for step in ladder.steps]
+    return [(step.row.against, step.row.environment) for step in ladder.steps]
 
 
 def test_a_ladder_may_branch(run):

@@ -24,6 +24,7 @@ from weighbridge.model.stored_study import StoredFile
 from weighbridge.store.run import RunStore
 from weighbridge.store.study_text import file_of_text
 
+COMPARED = {"native": "native", "overlay": "native"}
 SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
 
 
@@ -62,10 +63,10 @@ environments:
   native: {kind: native}
   overlay: {kind: docker, workloads: {udp: {packet_size: 1418B}, web: {threads: 2}}}
 """
-    own, size = confounders(sizes(), "native", ["native", "overlay"], file_of_text(text))
+    own, size = confounders(sizes(), COMPARED, file_of_text(text))
     assert isinstance(own, OwnOptions) and size.code == "packet-size"
     weighed = file_of_text(f"study: weigh-gzip{text}")
-    (only,) = confounders(sizes(), "native", ["native", "overlay"], weighed)
+    (only,) = confounders(sizes(), COMPARED, weighed)
     assert only.code == "packet-size", "the options of its own were given with --against"
     for broken in (
         "workloads: [",
@@ -73,7 +74,7 @@ environments:
         "environments: 3 # workloads",
         "environments: {overlay: {workloads: 3}}",
     ):
-        assert confounders([], "native", ["native", "overlay"], file_of_text(broken)) == ()
+        assert confounders([], COMPARED, file_of_text(broken)) == ()
 
 
 def test_the_calibration_is_said_once_and_only_of_one_host():

@@ -19,7 +19,7 @@ DOCKER = {
 def told(docker: Mapping[str, str], native: Mapping[str, str] = NATIVE) -> list[tuple[str, str, str]]:
     places = {"native/server": native, "docker/server": docker}
     facts = [(place, key, value, 0.0) for place, known in places.items() for key, value in known.items()]
-    remarks = confounders(facts, "native", ["native", "docker"])
+    remarks = confounders(facts, dict.fromkeys(["native", "docker"], "native"))
     assert all(isinstance(each, OtherValue) for each in remarks)
     return [(each.fact, each.value, each.baseline_value) for each in remarks if isinstance(each, OtherValue)]
 
@@ -81,6 +81,6 @@ def test_io_uring_is_a_confounder_if_one_side_refuses_it(docker: str, native: st
     """Runs before this fact have none of it."""
     places = {"native/server": native, "docker/server": docker}
     facts = [(place, IO_URING, state, 0.0) for place, state in places.items() if state]
-    remarks = confounders(facts, "native", ["native", "docker"])
+    remarks = confounders(facts, dict.fromkeys(["native", "docker"], "native"))
     expected = [] if found is None else [IoUringRefused("docker", found[0], BY_FILTER, found[1])]
     assert list(remarks) == expected

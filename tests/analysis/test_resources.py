@@ -16,6 +16,7 @@ from weighbridge.model.measurement import Metric, is_resource_use
 from weighbridge.statistics import merge_histograms, percentile
 from weighbridge.statistics.verdicts import adjusted
 
+NATIVE = {"native": "native"}
 CPU = Metric("cpu_client_per_gbit", "s/Gbit", "lower")
 MEMORY = Metric("memory_server_beyond_baseline", "MiB", "lower")
 METERED = Workload("tcp", [(CPU, 0.4, 0.02), *TCP.metrics, (MEMORY, 3.0, 0.1)])
@@ -155,7 +156,7 @@ def test_hosts_and_what_differs_between_them(run):
 
 def test_the_latest_difference_counts():
     facts = [("host differences", "clock", "1 ms", 1.0), ("host differences", "clock", "2 ms", 2.0)]
-    assert confounders(facts, "native", ("native",)) == confounders(facts[1:], "native", ("native",)) != ()
+    assert confounders(facts, NATIVE) == confounders(facts[1:], NATIVE) != ()
 
 
 # -- merged percentiles ----------------------------------------------------------------------------

@@ -74,8 +74,9 @@ def test_each_version_runs_in_its_own_tree_natively_and_in_each_environment(tmp_
     assert done.stdout.startswith("**") and "report: " not in done.stdout, "only the Markdown"
     with RunStore(tmp_path / "run") as store:
         analysis = analyse(store)
-    steps = {(step.row.environment, step.previous) for ladder in analysis.ladder for step in ladder.steps}
-    assert {("head", "base"), ("head-docker", "base-docker"), ("head-bubblewrap", "base-bubblewrap")} <= steps
+    compared = {(row.environment, row.against) for report in analysis.headlines for row in report.comparisons}
+    pairs = {(f"head{place}", f"base{place}") for place in places}
+    assert compared == {*pairs, ("base-again", "base")} and not analysis.ladder
     commits = [git(repo, "rev-parse", ref)[:10] for ref in ("HEAD", "HEAD^")]
     assert all(each in analysis.question for each in commits)
     assert git(repo, "worktree", "list").count("\n") == 0

@@ -64,6 +64,7 @@ class Recipe:
     bends: dict[tuple[str, Level], float] = field(default_factory=dict)
     """Environment and level -> a further factor on its values."""
     study: str = "first-look"
+    baseline: str = "native"
     question: str = "What does each Docker network cost on this machine?"
     message: str = "iperf3: error - unable to connect"
     output: bytes = b'{"end": {"sum": 1}}\n'
@@ -99,7 +100,7 @@ class Recipe:
     mechanisms: tuple[DescribedMechanism, ...] = ()
 
     def arms(self) -> list[Arm]:
-        found = [Arm(name="native", kind="native", options=AnyOptions())]
+        found = [Arm(name=self.baseline, kind="native", options=AnyOptions())]
         found += [
             Arm(
                 name=name,
@@ -120,11 +121,12 @@ class Recipe:
             for each in self.left_out
         ]
         if self.aa:
-            found.append(Arm(name="native-again", kind="native", options=AnyOptions(), aa_of="native"))
+            again = f"{self.baseline}-again"
+            found.append(Arm(name=again, kind="native", options=AnyOptions(), aa_of=self.baseline))
         return found
 
     def factor(self, environment: str) -> float:
-        return {"native": 1.0, "native-again": self.aa_factor, **self.costs}[environment]
+        return {self.baseline: 1.0, f"{self.baseline}-again": self.aa_factor, **self.costs}[environment]
 
 
 def _study(recipe: Recipe) -> Study:
@@ -136,7 +138,7 @@ def _study(recipe: Recipe) -> Study:
     file = StudyFile.model_construct(
         study=recipe.study,
         question=recipe.question,
-        baseline="native",
+        baseline=recipe.baseline,
         repetitions=recipe.repetitions or Repetitions(blocks=max(recipe.blocks, 1)),
         equivalence=0.03,
         seed=1,
@@ -308,4 +310,17 @@ def rising_load(name: str = "web", factors: Level = (), **changes: object) -> di
     return {
         "costs": {"host": 1.02, "bridge": 1.25}, "workloads": workloads, "loads": {name: "connections"},
         "breaking": breaking, "bends": bends, **changes,
+    }  # fmt: skip
+
+
+def two_versions(**changes: object) -> dict[str, object]:
+    """A recipe's parts: a run of `weigh --base` with a ladder, as the first ones have it.
+
+    The head is 5% slower in docker alone, where everything is 30% slower than natively.
+    """
+    ladder = [["base", None], ["head", "base"], ["base-docker", "base"], ["head-docker", "base-docker"]]
+    return {
+        "costs": {"head": 1.0, "base-docker": 1.3, "head-docker": 1.3 * 1.05}, "baseline": "base",
+        "study": "weigh-prog", "question": "How much slower is './prog' at head 6f7a8b than at base 1a2b3c?",
+        "workloads": [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])], "blocks": 30, "ladder": ladder, **changes,
     }  # fmt: skip

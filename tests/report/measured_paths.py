@@ -1,9 +1,11 @@
 """Stand-ins for an analysis of which only the network paths and their figures are read."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from weighbridge.analysis.paths import Paths
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.address import CellId
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.level import Level
@@ -24,7 +26,8 @@ PORT_PATH = NetworkPath(
 
 
 def report(metric: str, unit: str, level: Level, values: dict[str, float]) -> Any:
-    rows = [SimpleNamespace(environment=name, value=value) for name, value in values.items() if name != "native"]
+    others = {name: value for name, value in values.items() if name != "native"}
+    rows = [SimpleNamespace(environment=name, against="native", value=value) for name, value in others.items()]
     return SimpleNamespace(
         workload="tcp", level=level, metric=metric, unit=unit, baseline_value=values["native"], comparisons=rows
     )
@@ -44,7 +47,9 @@ def measured_paths(*clients: str, other: str = "port") -> Any:
     known = {
         (name, client): path for client in clients for name, path in (("native", LOOPBACK_PATH), (other, PORT_PATH))
     }
-    return SimpleNamespace(
+    analysis: Any = SimpleNamespace(
         labels=tuple(reports), of=lambda label: reports[label], paths=Paths(known, frozenset({"tcp"})),
         baseline="native", environments=("native", other, "native-again"), aa_arm="native-again",
     )  # fmt: skip
+    analysis.references = partial(Analysis.references, analysis)
+    return analysis

@@ -1,27 +1,19 @@
 """A run as a comment on a pull request: the verdict first, a row for each pair of versions, nothing but text."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.versions import between_versions
 from weighbridge.report.comment import MOST_CHARACTERS, MOST_ROWS, comment, marker
 
 from .made_up_runs import LOSS, THROUGHPUT, Workload
 
 TCP = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
-LADDER = [["native", None], ["head", "native"], ["base-docker", "native"], ["head-docker", "base-docker"]]
-
-
-def versions(store):
-    """The analysis of a run with its baseline under the name that ``weigh --base`` gives it."""
-    analysis = analyse(store)
-    names = tuple("base" if name == "native" else name for name in analysis.environments)
-    return replace(analysis, baseline="base", study="weigh-prog", environments=names)
+VERSIONS = {"baseline": "base", "study": "weigh-prog"}
+"""The parts of a recipe that `weigh --base` decides."""
 
 
 def html(text: str) -> str:
@@ -30,7 +22,7 @@ def html(text: str) -> str:
 
 @pytest.mark.parametrize(("cost", "blocks"), [(1.08, 20), (1.0, 40), (1.0, 10), (0.9, 20)])
 def test_the_verdict_is_the_first_line_also_if_nothing_changed(run, cost, blocks):
-    text = comment(versions(run(costs={"head": cost}, workloads=TCP, blocks=blocks)))
+    text = comment(analyse(run(costs={"head": cost}, workloads=TCP, blocks=blocks, **VERSIONS)))
     first, _, rest = text.partition("\n")
     assert first.startswith("**") and first.endswith("**")
     assert_sentence(html(first))
@@ -38,7 +30,7 @@ def test_the_verdict_is_the_first_line_also_if_nothing_changed(run, cost, blocks
 
 
 def test_the_row_has_the_smallest_cost_that_would_have_been_detected(run):
-    analysis = versions(run(costs={"head": 1.0}, workloads=TCP, blocks=20))
+    analysis = analyse(run(costs={"head": 1.0}, workloads=TCP, blocks=20, **VERSIONS))
     (report,) = analysis.headlines
     visible = report.comparisons[0].visible.cost
     assert f"<td>{visible:.1f}% or more</td>" in html(comment(analysis))
@@ -46,25 +38,15 @@ def test_the_row_has_the_smallest_cost_that_would_have_been_detected(run):
 
 def test_each_head_is_compared_with_its_own_base(run):
     costs = {"head": 1.0, "base-docker": 1.5, "head-docker": 1.5 * 1.2}
-    analysis = versions(run(costs=costs, workloads=TCP, blocks=20, ladder=LADDER))
-    (report,) = between_versions(analysis).headlines
-    found = {row.environment: row.cost.penalty.estimate for row in report.comparisons if not row.aa}
-    assert found == pytest.approx({"head": 0, "head-docker": 100 * (1 - 1 / 1.2)}, abs=1.5)
-    text = comment(analysis)
+    text = comment(analyse(run(costs=costs, workloads=TCP, blocks=20, **VERSIONS)))
     assert text.startswith("**head-docker") and "base-docker" not in text
     assert html(text).count("<tr>") == 3
 
 
-def test_other_runs_keep_all_of_their_comparisons(run):
-    analysis = analyse(run(costs={"bridge": 1.25, "head": 1.0}, workloads=TCP))
-    assert between_versions(analysis) is analysis
-    assert html(comment(analysis)).count("<tr>") == 3
-
-
 def test_what_else_differed_is_said(run):
-    facts = {"head/server@here": {"userland": "b"}, "native/server@here": {"userland": "a"}}
-    assert "Nothing else that Weighbridge records differed." in comment(versions(run(costs={"head": 1.0})))
-    differing = versions(run(costs={"head": 1.0}, facts=facts))
+    facts = {"head/server@here": {"userland": "b"}, "base/server@here": {"userland": "a"}}
+    assert "Nothing else that Weighbridge records differed." in comment(analyse(run(costs={"head": 1.0}, **VERSIONS)))
+    differing = analyse(run(costs={"head": 1.0}, facts=facts, **VERSIONS))
     assert ("What else differed:" in comment(differing)) == bool(differing.confounders)
 
 

@@ -110,10 +110,11 @@ def test_each_remark_stands_once(document):
 
 
 def test_each_cost_stands_once_and_its_environments_are_told(document):
-    places = [(row["environment"], row.get("against"), place(row)) for row in document["costs"] + document["ladder"]]
-    assert len(places) == len({json.dumps(each) for each in places})
-    for environment, against, _ in places:
-        assert {environment, against or document["baseline"]} <= {*document["environments"]}
+    for rows in (document["costs"], document["ladder"]):
+        places = [(row["environment"], row["against"], place(row)) for row in rows]
+        assert len(places) == len({json.dumps(each) for each in places})
+        assert all({environment, against} <= {*document["environments"]} for environment, against, _ in places)
+    assert {row["against"] for row in document["costs"]} <= {document["baseline"]}
     (aa_arm,) = [name for name, each in document["environments"].items() if each["control_of"]] or [None]
     assert aa_arm == document["control"]
 
@@ -190,7 +191,7 @@ def limited_alike(document, row):
     """Whether most trials of each side met the same limit, which gives both the same result."""
     hiding = {"cable", "generator"} | ({"asked-rate"} if row["unit"].endswith("/s") else set())
     limits = []
-    for environment in (row.get("against", document["baseline"]), row["environment"]):
+    for environment in (row["against"], row["environment"]):
         trials, of = next((
             (each["trials"], each["of"]) for each in document["bottlenecks"]
             if (each["environment"], each["workload"], each["level"]) == (environment, row["workload"], row["level"])

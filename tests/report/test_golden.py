@@ -37,7 +37,7 @@ from weighbridge.store.run import RunStore
 
 from .made_up_fleets import RECIPE as FLEET
 from .made_up_fleets import make_fleet, make_pairs, make_unit, rounds
-from .made_up_runs import CREATED, LOSS, RETRANSMITS, TCP, Recipe, Workload, make_run, rising_load
+from .made_up_runs import CREATED, LOSS, RETRANSMITS, TCP, Recipe, Workload, make_run, rising_load, two_versions
 from .rich_runs import TCG
 from .serialised import serialised
 from .swept_runs import Sweep, make_sweep
@@ -63,6 +63,7 @@ RUNS: dict[str, Recipe | Sweep] = {
         costs={"bridge": 1.1}, facts={"unverified": {"bridge": "no bridge was crossed", "host a": "no a"}}
     ),
     "rising-load": Recipe(**rising_load(outputs=False)),
+    "two-versions": Recipe(**two_versions(samples=SAMPLES)),
     "over-time": Sweep(levels=(50, 400), blocks=2, workloads=(("nginx", "connections"),)),
 }  # fmt: skip
 

@@ -52,7 +52,7 @@ def test_every_form_says_it(run, tmp_path, blocks: int):
 def test_a_step_from_it_is_linked_to_what_it_adds_to(run):
     ladder = [["native", None], ["kvm", "native"], ["host", "kvm"], ["podman", "host"]]
     found = analyse(run(costs={"host": 1.2}, left_out=(KVM, PODMAN), ladder=ladder))
-    steps = {(step.previous, step.row.environment) for each in found.ladder for step in each.steps}
+    steps = {(step.row.against, step.row.environment) for each in found.ladder for step in each.steps}
     assert steps == {("native", "host")}
     first, second = left_out_lines(found)
     assert first == f"{LINE}; host is compared with native instead"

@@ -7,7 +7,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.remarks.cost import Unproven
 from weighbridge.model.measurement import CPU_USER, Metric
 from weighbridge.report.sections.top import matrix_section
-from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
+from weighbridge.report.text.matrix import cost_range, large, matrix, reference_values, small
 from weighbridge.report.text.steps import ladder_sentences
 from weighbridge.report.text.summary import sentence, verdict_sentences
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text, effect, open_ends
@@ -33,7 +33,7 @@ def test_costs_by_environment_and_workload_in_words_and_figures(run):
     assert found["TCP throughput"] == ["within ±3%", "20% lower", "25% higher"]
     assert "undecided" in found["noisy · throughput"]
     first = matrix(analysis).rows[0]
-    assert native(analysis, first).replace("\u00a0", " ").startswith("native 8,")
+    assert ", ".join(reference_values(analysis, first)).replace("\u00a0", " ").startswith("native 8,")
     assert small(first, first.cells[1]).startswith("[") and "lower" not in small(first, first.cells[1])
 
 
@@ -90,7 +90,7 @@ def test_what_is_undecided_has_one_sign_everywhere(run, factor):
         (cell,) = matrix_section(analysis).rows[0].cells
         assert cell.small == cell.title == f"between {ends[0]} and {ends[1]}"
         assert " to ".join(ends) in " ".join(shown(store, whole=False).split())
-        assert f"has between {ends[0]} and {ends[1]} " in sentence(report, compared, "native")
+        assert f"has between {ends[0]} and {ends[1]} " in sentence(report, compared)
         assert [f" has between {ends[0]}" in each for _, each in ladder_sentences(analysis)] == [True]
 
 

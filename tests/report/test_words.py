@@ -70,12 +70,12 @@ BRIDGE = NetworkPath(
 
 def cost_of(baseline: list[float], other: list[float], unit: str = "s") -> str:
     cost = compare(baseline, other, better="lower")
-    return cost_text(Comparison("bridge", False, cost, None, None, None, None, "inconclusive", ()), unit)
+    return cost_text(Comparison("bridge", "native", False, cost, None, None, None, None, "inconclusive", ()), unit)
 
 
 def column(*sizes: float) -> list[str]:
     costs = [compare([0.0] * 10, [size + each for each in range(10)], better="lower") for size in sizes]
-    rows = [Comparison("x", False, cost, 0.0, 0.0, None, None, "different", ()) for cost in costs]
+    rows = [Comparison("x", "native", False, cost, 0.0, 0.0, None, None, "different", ()) for cost in costs]
     return [cost_text(row, "B", difference_unit_of(rows, "B")) for row in rows]
 
 

@@ -197,7 +197,7 @@ def test_a_run_keeps_which_others_measured_meanwhile(monkeypatch: pytest.MonkeyP
     for _ in range(2):  # after each trial: the other may begin later, and end sooner
         running._note_others(store, RUN, noted)
     assert len(kept) == 1
-    (remark,) = confounders(kept, "native", ["native"])
+    (remark,) = confounders(kept, {"native": "native"})
     assert isinstance(remark, HostsDiffer) and remark.difference is not None
     assert remark.difference == HostDifference(kind="beside", values=((OTHER, "/runs/second"),))
     assert OTHER in remark_text(remark) and "/runs/second" in remark_text(remark)

@@ -213,7 +213,7 @@ def _metric_reports(
         cells_with_headline.add(cell)
         arms, compare = plan.compared_on(cell), without_cost if depth is Depth.VALUES else comparison
         wanted = headline or depth is Depth.FULL or (depth is Depth.PRIMARY and is_event(metric))  # of its family
-        compared = [compare(metric_values, plan, arm, plan.baseline) for arm in arms if wanted]
+        compared = [compare(metric_values, plan, arm, plan.against(arm)) for arm in arms if wanted]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
@@ -246,8 +246,10 @@ def _add_verdicts(
     adjusted, levels = iter(after), iter(by_family(families, after, holm_levels))
     with_verdicts = []
     for report in reports:
-        rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
-        rows = [with_visible_cost(report, each, next(levels), context) for each in rows]
+        rows = [
+            judged(report, each, next(adjusted), context.of(each.against), failing) for each in report.comparisons
+        ]
+        rows = [with_visible_cost(report, each, next(levels), context.of(each.against)) for each in rows]
         with_verdicts.append(replace(report, comparisons=tuple(rows)))
     if depth is not Depth.FULL:
         return with_verdicts
@@ -256,7 +258,8 @@ def _add_verdicts(
         replace(
             report,
             comparisons=tuple(
-                replace(each, remarks=remarks_about(report, each, context)) for each in report.comparisons
+                replace(each, remarks=remarks_about(report, each, context.of(each.against)))
+                for each in report.comparisons
             ),
         )
         for report in with_verdicts

@@ -142,6 +142,7 @@ def comparison(
     better = cast(Better, values[0].better)
     row = Comparison(
         environment=environment,
+        against=against,
         aa=environment == plan.aa_arm,
         cost=contrast.cost if contrast else None,
         baseline_value=median(contrast.values[0]) if contrast else None,
@@ -163,8 +164,8 @@ def without_cost(
     complete = complete_blocks(values, (against, environment))
     mine = [each.value for each in values if each.environment == environment]
     row = Comparison(
-        environment=environment, aa=environment == plan.aa_arm, cost=None, baseline_value=None,
-        value=median(mine) if mine else None, slow=None,
+        environment=environment, against=against, aa=environment == plan.aa_arm, cost=None,
+        baseline_value=None, value=median(mine) if mine else None, slow=None,
         adjusted_p=None, verdict="inconclusive", remarks=(),
         pairs=tuple(BlockPair(one.block, one.value, other.value) for one, other in complete),
     )  # fmt: skip
@@ -173,10 +174,9 @@ def without_cost(
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A comparison with another environment than the baseline, ``against``, to be judged with its family."""
+    """A comparison to be judged with its family."""
 
     report: MetricReport
-    against: str
     row: Comparison
     p_values: PValues | None
 
@@ -186,7 +186,7 @@ def judged_together(family: Sequence[Unjudged], context: Context) -> list[Compar
     after, failing = verdicts.adjusted([each.p_values for each in family]), context.failing()
     rows = []
     for each, p_value, level in zip(family, after, holm_levels(after), strict=True):
-        against = context.with_against(each.against)
+        against = context.with_against(each.row.against)
         row = judged(each.report, replace(each.row, aa=False), p_value, against, failing)
         row = with_visible_cost(each.report, row, level, against)
         rows.append(replace(row, remarks=remarks_about(each.report, row, against)))
@@ -215,8 +215,8 @@ def analyse_ladder(
         for previous, name in _pairs(plan.ladder, present):
             row, tests = comparison(metric_values, plan, name, previous)
             start = _stand(report, previous, row.cost.scale if row.cost else None)
-            steps.append(LadderStep(previous, changes_between(previous, name), row, start))
-            family.append(Unjudged(report, previous, row, tests))
+            steps.append(LadderStep(changes_between(previous, name), row, start))
+            family.append(Unjudged(report, row, tests))
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
     rows = iter(judged_together(family, context))

@@ -95,6 +95,15 @@ class Context:
         """Return the same context with another environment in place of the baseline."""
         return replace(self, against=environment)
 
+    @property
+    def of_study(self) -> bool:
+        """Whether the study asks for the comparisons: with the baseline, or of a head with its base."""
+        return self.against is None or self.against in self.plan.pairs.values()
+
+    def of(self, against: str) -> "Context":
+        """Return the context of a comparison with an environment, which can be the baseline."""
+        return self if against == self.plan.baseline else self.with_against(against)
+
     def once(self, key: Hashable, work_out: Callable[[], Data]) -> Data:
         """Return the result of the first call of `work_out` for this key, because an arm is in many comparisons."""
         if key not in self.results:

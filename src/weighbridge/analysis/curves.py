@@ -304,7 +304,7 @@ def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: 
         return ()
     costs = []
     for name in plan.compared:
-        contrast = Contrast.between(name, plan.baseline)
+        contrast = Contrast.between(name, plan.against(name))
         levels = [level for level in results.levels if results.has_whole_block(level, contrast)]
         unbroken = [level for level in levels if not _breaks(results, level, contrast)]
         peaks = _peaks(results, levels, metric, contrast) if is_throughput(unit, better) else []

@@ -208,14 +208,14 @@ def _compared(
     if len(weights) == 2 and weights.get(against) == -1:
         (arm,) = weights.keys() - {against}
         row, tests = comparison(mine, plan, arm, against)
-        return Unjudged(report, against, row, tests)
+        return Unjudged(report, row, tests)
     contrast = contrast_cost(mine, Contrast(tuple(weights), tuple(weights.values())), plan)
     row = Comparison(
-        environment=environment.name, aa=False, cost=contrast.cost if contrast else None, baseline_value=None,
-        value=None, slow=None, adjusted_p=None, verdict="inconclusive", remarks=(),
+        environment=environment.name, against=against, aa=False, cost=contrast.cost if contrast else None,
+        baseline_value=None, value=None, slow=None, adjusted_p=None, verdict="inconclusive", remarks=(),
         standard_error=contrast.standard_error if contrast else None,
     )  # fmt: skip
-    return Unjudged(report, against, row, contrast.p_values if contrast else None)
+    return Unjudged(report, row, contrast.p_values if contrast else None)
 
 
 def _explanation(

@@ -3,9 +3,10 @@
 **Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many. A
 primary metric answers the question of a study. Percentiles, deviations and resource use answer further questions, and
 in one family they would weaken the primary metric. So comparisons with the baseline have three families: the primary
-metrics of all workloads and levels, their further metrics, and resource use. The steps of a ladder are a fourth
-(`comparisons.analyse_ladder`). In each family the chance of any false "different" is at most 5%. For a whole report
-it can be more; the page says so.
+metrics of all workloads and levels, their further metrics, and resource use. In a run of two versions, these families
+have the comparisons of each head with its base, in all environments (`Comparisons.pairs`). The steps of a ladder are
+a fourth family (`comparisons.analyse_ladder`). In each family the chance of any false "different" is at most 5%. For
+a whole report it can be more; the page says so.
 
 **The noise floor** of a session is the median over the primary metrics (the first of each workload) whose control is
 not hidden; noise is invisible behind a limit. With an even number, it is the noisier of the two in the middle, so

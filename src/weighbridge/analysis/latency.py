@@ -20,8 +20,8 @@ from weighbridge.store.run import RunStore, Value
 class Latency:
     """The merged latency of one environment, with percentiles over all requests of all runs.
 
-    ``costs`` compare the runs' own percentiles with the baseline's by block. They are None without a pair, for the
-    baseline itself, and for percentiles with too few requests beyond them.
+    ``costs`` compare the runs' own percentiles by block as the costs of metrics are compared. They are None without a
+    pair, for the baseline itself, and for percentiles with too few requests beyond them.
     """
 
     environment: str
@@ -91,8 +91,8 @@ def _environments(
         mine = [histograms[each.trial_id] for each in places if each.environment == environment]
         if mine:
             merged = merge_histograms(mine)
-            arms = (plan.baseline, environment)
-            blocks = complete_blocks(places, arms) if environment != plan.baseline else []
+            arms = (plan.against(environment), environment)
+            blocks = complete_blocks(places, arms) if arms[0] != environment else []
             sides = [(histograms[first.trial_id], histograms[second.trial_id]) for first, second in blocks]
             rows.append(
                 Latency(

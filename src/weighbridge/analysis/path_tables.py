@@ -47,14 +47,14 @@ def path_tables(analysis: Analysis) -> tuple[PathTable, ...]:
         client = paths.client_of(reports[0].level)
         shown = [report for start in FIGURES for report in reports if report.metric.startswith(start)]
         figures: list[Mapping[str, float | None]] = [
-            {analysis.baseline: report.baseline_value} | {row.environment: row.value for row in report.comparisons}
+            analysis.references(report) | {row.environment: row.value for row in report.comparisons}
             for report in shown
         ]
         rows = [
             PathMechanism(name, path, tuple(each.get(name) for each in figures))
             for name in analysis.environments
             if (path := paths.by_environment.get((name, client))) is not None
-            and name in {analysis.baseline, *(row.environment for row in reports[0].comparisons)}
+            and name in {*analysis.references(reports[0]), *(row.environment for row in reports[0].comparisons)}
             and name != analysis.aa_arm
         ]
         metrics = tuple((report.metric, report.unit) for report in shown)

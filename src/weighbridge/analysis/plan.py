@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter
 
@@ -10,7 +10,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.decisions import GateLook
 from weighbridge.model.ladder import Rung
-from weighbridge.model.stored_study import StoredArm
+from weighbridge.model.stored_study import StoredArm, pairs_of_versions
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, unfinished, with_effect
@@ -41,12 +41,23 @@ class Comparisons:
     absent: frozenset[ArmId] = frozenset()
     """The environments that the study does not measure on a workload at a level."""
 
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    """For each environment with the head, its environment with the base; only ``weigh --base`` makes such runs."""
+
+    def against(self, environment: str) -> str:
+        """Return the environment that another one is compared with: the baseline, or the base of a head.
+
+        The baseline and each base are compared with nothing, so for them it is the environment itself.
+        """
+        unpaired = environment if environment in self.pairs.values() else self.baseline
+        return self.pairs.get(environment, unpaired)
+
     def compared_on(self, cell: CellId) -> tuple[str, ...]:
-        """Return the environments that are compared with the baseline on a cell; the A/A arm is last."""
+        """Return the environments that are compared on a cell; the A/A arm is last."""
         return tuple(name for name in self.compared if ArmId(cell, name) not in self.absent)
 
     explaining: frozenset[str] = frozenset()
-    """The environments that explain the cost of another one; they are not compared with the baseline."""
+    """The environments that explain the cost of another one; they are not among the compared ones."""
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had started."""
     changes_of_gates: frozenset[RunExtension] = frozenset()
@@ -80,13 +91,13 @@ class Comparisons:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
+        """The environments that are compared, in the study's order; the A/A arm is last."""
         return (*self.others, self.aa_arm) if self.aa_arm else self.others
 
     @property
     def others(self) -> tuple[str, ...]:
         """The compared environments without the A/A arm."""
-        left = {self.baseline, self.aa_arm, *self.explaining}
+        left = {self.baseline, self.aa_arm, *self.explaining, *self.pairs.values()}
         return tuple(name for name in self.environments if name not in left)
 
 
@@ -106,14 +117,18 @@ def plan_of(store: RunStore) -> Comparisons:
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
+    aa_arm = next((name for name, _, _, aa_of in arms if aa_of is not None), None)
+    pairs = pairs_of_versions(info.get("study", ""), [name for name in names if name != aa_arm])
     return Comparisons(
         baseline=info.get("baseline", ""),
-        aa_arm=next((name for name, _, _, aa_of in arms if aa_of is not None), None),
+        aa_arm=aa_arm,
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
         absent=_ABSENT.validate_json(info.get("absent", "[]")),
-        ladder=tuple(rung for rung in store.ladder() if rung.name in every),
+        # older studies of two versions have one, whose steps are the pairs and the cost of the isolation itself
+        ladder=() if pairs else tuple(rung for rung in store.ladder() if rung.name in every),
+        pairs=pairs,
         looks=replace(asked, interim=asked.interim or unfinished(info)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         explaining=frozenset(arm.name for arm in _arms(store) if arm.explains is not None),

@@ -105,9 +105,11 @@ class BlockPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of one environment with the baseline on one metric of one cell."""
+    """The comparison of one environment with another one, mostly the baseline, on one metric of one cell."""
 
     environment: str
+    against: str
+    """The environment that it is compared with. The fields below call it the baseline."""
     aa: bool
     """Whether this is the control, which measures the baseline a second time."""
     cost: Cost | None
@@ -238,14 +240,14 @@ class MetricReport(HasMetricId):
 class LadderStep:
     """One step of the ladder on one metric: an environment and the one that it extends, paired within blocks."""
 
-    previous: str
-    """The environment that the step extends, or the nearest lower one if that is absent."""
     changes: tuple[StepChange, ...]
     """The settings that differ between the two."""
     row: Comparison
-    """The comparison; ``baseline_value`` is the previous environment's, ``adjusted_p`` is from the steps' family."""
+    """The comparison; ``against`` is the environment that it extends, or the nearest lower one if that is absent.
+
+    ``adjusted_p`` is from the steps' family."""
     start: float | None
-    """The previous environment's ratio to the baseline, or its difference in the unit; None if unknown."""
+    """The ratio of the extended environment to the baseline, or the difference in the unit; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +408,7 @@ class Analysis:
     environments: tuple[str, ...]
     """The names of all arms in the study's order, with the control and arms that explain another environment."""
     others: tuple[str, ...]
-    """The environments that are compared with the baseline, in the study's order, without the control."""
+    """The environments that are compared, in the study's order, without the control."""
     equivalence: float | None
     """The margin of "equivalent" (a fraction)."""
     target: float | None
@@ -551,6 +553,11 @@ class Analysis:
     def few(self) -> bool:
         """Whether every comparison has so few blocks that reports show the values instead of a cost."""
         return bool(self.compared) and all(row.few for row in self.compared)
+
+    def references(self, report: MetricReport) -> dict[str, float | None]:
+        """Return the medians of the environments that others are compared with, the baseline first."""
+        others = (row for row in report.comparisons if row.against != self.baseline)
+        return {self.baseline: report.baseline_value} | {row.against: row.baseline_value for row in others}
 
     def block_values(self, report: MetricReport, environment: str) -> tuple[float, ...]:
         """Return the values of `by_block` without their blocks."""

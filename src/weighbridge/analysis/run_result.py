@@ -145,7 +145,7 @@ class RemarkRow(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ArmCost(Noise, RatioLimits, Penalty, MetricPlace, InEnvironment):
-    """One environment's cost on one metric against the baseline, as in ``costs.csv``."""
+    """One environment's cost on one metric, against the baseline or the base of a head, as in ``costs.csv``."""
 
     unit: str
     better: Better
@@ -204,6 +204,9 @@ class Pairs(Documented):
 class MeasuredCost(ArmCost):
     """A cost with the values that it is computed from, and its remarks."""
 
+    against: str = ""
+    """The environment that it is compared with: the baseline, the base of a head, or the environment that a step adds
+    to. Empty in ``costs`` of older documents, which compare with the baseline."""
     pairs: Pairs
     remarks: tuple[int, ...]
     """Indices into the document's ``remarks``."""
@@ -213,8 +216,6 @@ class MeasuredCost(ArmCost):
 class Step(MeasuredCost):
     """One step of a ladder, against the environment that it adds to."""
 
-    against: str
-    """The environment that the step adds to."""
     change: str
     """The settings that the step changes, for people."""
 

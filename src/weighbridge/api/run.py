@@ -138,13 +138,15 @@ class Run:
         return one_line(f"<run of {self.study}: {', '.join(self.environments)}>")
 
     def _repr_html_(self) -> str:
-        names = self.environments[1:]
+        against = {self.result.baseline, *(each.baseline for each in self.costs)}
+        names = [name for name in self.environments if name not in against]
         rows: dict[tuple[str, str, str], list[str]] = {}
         for each in self._primary():
             key = each.workload, level_label(each.level), each.metric
             row = rows.setdefault(key, [quantity(each.baseline_value, each.unit), *["–"] * len(names)])
             if each.environment in names:
-                row[names.index(each.environment) + 1] = f"{each.verdict}: {each.text}"
+                base = f" against {each.baseline}" if each.baseline != self.result.baseline else ""
+                row[names.index(each.environment) + 1] = f"{each.verdict}: {each.text}{base}"
         title = f"{self.study}: {self.result.question}"
         heads = ["metric", self.result.baseline, *names]
         lines = [[" ".join(filter(None, key)), *row] for key, row in rows.items()]
@@ -194,8 +196,9 @@ def _cost(result: RunResult, cost: MeasuredCost) -> EnvironmentCost:
     return EnvironmentCost(
         environment=cost.environment, workload=cost.workload, level=cost.level, metric=cost.metric, unit=cost.unit,
         better=cost.better, primary=cost.primary, resource_use=cost.resource_use, control=cost.control,
-        baseline=result.baseline, baseline_value=cost.baseline_value, value=cost.value, cost=finite(cost.cost),
-        cost_low=finite(cost.cost_low), cost_high=finite(cost.cost_high), cost_unit=cost.cost_unit,
+        baseline=cost.against or result.baseline, baseline_value=cost.baseline_value, value=cost.value,
+        cost=finite(cost.cost), cost_low=finite(cost.cost_low), cost_high=finite(cost.cost_high),
+        cost_unit=cost.cost_unit,
         confidence=0.95 if share >= LOOKS_SHARE else 1 - 0.05 * share,  # planned looks together keep 95%
         verdict=cost.verdict, rounds=cost.rounds, adjusted_p=cost.adjusted_p, noise_low=cost.noise_low,
         noise_high=cost.noise_high, visible_cost=finite(cost.visible_cost),

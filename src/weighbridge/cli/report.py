@@ -7,7 +7,6 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.limits import Finding, failed_workloads, judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
 from weighbridge.analysis.results import Analysis, MetricReport
-from weighbridge.analysis.versions import between_versions
 from weighbridge.cli.commands.results import ReportOptions
 from weighbridge.cli.declared import later
 from weighbridge.cli.feature import features
@@ -50,7 +49,7 @@ def report(options: ReportOptions) -> None:
     run = run_directory(options.run)
     with RunStore(run) as store:
         analysis = analyse(store)
-        findings = checked(lambda: judge(limits, between_versions(analysis)), PREFIX)  # before anything is written
+        findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
         shown = checked(lambda: [each for name in options.tables for each in reports_named(name, analysis)], TABLE)
         if options.as_json:
             print_json(report_json(store, analysis, limits_json(analysis, findings)))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.versions import between_versions, version_pairs
 from weighbridge.model.stored_study import BASE, HEAD
 from weighbridge.report.markdown import escaped, markdown_table
 from weighbridge.report.text.answer import answer
@@ -49,10 +48,9 @@ def comment(analysis: Analysis, *, page: str = "", stranger: bool = False) -> st
     """
     if page and not URL.fullmatch(page):
         raise ValueError("the address of the page must begin with http:// or https:// and have no special characters")
-    shown = between_versions(analysis)
     with use_display_names(names_of(analysis)):
-        verdict = f"**{escaped(answer(shown))}**"
-        lines = [*_lines(shown, page=page, stranger=stranger)]
+        verdict = f"**{escaped(answer(analysis))}**"
+        lines = [*_lines(analysis, page=page, stranger=stranger)]
     text = "\n".join([verdict, "", *lines, ""])
     if len(text) > MOST_CHARACTERS:
         link = [f"[Report]({page})", ""] if page else []
@@ -89,7 +87,7 @@ def _listed(texts: list[str]) -> Iterator[str]:
 
 
 def _heads(analysis: Analysis) -> tuple[str, ...]:
-    before, after = (BASE, HEAD) if version_pairs(analysis) else (display_name(analysis.baseline), "isolated")
+    before, after = (BASE, HEAD) if analysis.plan.pairs else (display_name(analysis.baseline), "isolated")
     cost = f"cost [{level(analysis.confidence)}]"
     return "metric", "environment", before, after, cost, "rounds", "verdict", "detectable"
 

@@ -73,9 +73,10 @@ def _heads(analysis: Analysis) -> tuple[str, ...]:
 def _rows(analysis: Analysis) -> Iterator[tuple[str, ...]]:
     """Return a row for each comparison on a primary metric; positive costs are worse."""
     for report in analysis.headlines:
-        baseline = quantity(report.baseline_value, report.unit, value_unit(report))
+        references = analysis.references(report)
         for row in report.comparisons:
             if not row.aa:
+                baseline = quantity(references[row.against], report.unit, value_unit(report))
                 yield (
                     metric_title(report), display_name(row.environment), baseline, judged_cost_text(row, report.unit),
                     str(row.blocks), reasoned_verdict(row),

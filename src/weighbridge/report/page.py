@@ -22,7 +22,7 @@ from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.svg import static_svg
 from weighbridge.report.page_cache import read_cached, write_cached
-from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.environments import display_name, reference_words
 from weighbridge.report.text.formatting import level, margin, plain, quantity, share
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.remarks import remark_text, remark_texts
@@ -152,6 +152,7 @@ def templates() -> Environment:
         flag_text=flag_text,
         metric_title=metric_title,
         display_name=display_name,
+        reference_words=reference_words,
         remark_text=remark_text,
         remark_texts=remark_texts,
         change_text=change_text,

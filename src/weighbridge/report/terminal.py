@@ -14,7 +14,6 @@ from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.next_step import more_rounds, obstacle
 from weighbridge.analysis.path_tables import path_tables
 from weighbridge.analysis.results import Analysis, Explanation, MetricReport, RemarkPlace
-from weighbridge.analysis.versions import version_pairs
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -39,10 +38,10 @@ from weighbridge.report.text.conditions import (
     sweep_durability,
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
-from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.environments import display_name, names_of, reference_words, use_display_names
 from weighbridge.report.text.explanation import MOST_SHORTENED, cause_lines, causes_title, explanation_rows
 from weighbridge.report.text.formatting import level, plural, quantities, quantity, shared_unit
-from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
+from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, reference_values, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.next_step import (
     continuing,
@@ -167,7 +166,7 @@ def print_run_screen(
     Inside of `use_display_names`. `further` is printed too, whatever its height.
     """
     question = styled(f"{analysis.study}: {analysis.question}")
-    if not version_pairs(analysis):  # whose question ends with the commits
+    if not analysis.plan.pairs:  # whose question ends with the commits
         question.truncate(out.width, overflow="ellipsis")
     head: list[RenderableType] = [question, styled(answer_, "bold")]
     levels = range(MOST_SHORTENED + 1 if analysis.explanations else 1)
@@ -354,7 +353,8 @@ def bodies(analysis: Analysis, width: int) -> Iterator[Sequence[RenderableType]]
         yield ()
         return
     if analysis.native_only:
-        yield [*_lines([f"{row.title}: {native(analysis, row)}" for row in matrix(analysis).rows])]
+        rows = [(row.title, reference_values(analysis, row)) for row in matrix(analysis).rows]
+        yield [*_lines([f"{title_}: {', '.join(values)}" for title_, values in rows])]
     else:
         yield [*matrix_tables(analysis, width)]
         yield [*matrix_tables(analysis, width, dense=True)]
@@ -394,7 +394,9 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Ren
     heads = [
         styled("metric"),
         *(
-            styled(row.title) if dense else stacked(styled(row.title), styled(native(analysis, row)))
+            styled(row.title)
+            if dense
+            else stacked(styled(row.title), styled("\n".join(reference_values(analysis, row))))
             for row in cost_matrix.rows
         ),
     ]
@@ -416,7 +418,7 @@ def _key(analysis: Analysis) -> Text:
     cells = [(row, cell) for row in matrix(analysis).rows for cell in row.cells if cell and len(cell.rows) == 1]
     undecided = " (in words if undecided)" if any(cost_range(*each) for each in cells) else ""
     interval = f"{level(analysis.confidence)} interval in brackets{undecided}"
-    return styled(f"Cost against {display_name(analysis.baseline)}, {interval}.", "dim")
+    return styled(f"Cost against {reference_words(analysis)}, {interval}.", "dim")
 
 
 def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool) -> Text:
@@ -476,7 +478,7 @@ def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Seque
     about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
     yield styled(f"\n{metric_title(report)} ({about})", "bold")
     if not all(row.few for row in report.comparisons):
-        yield styled(f"  {baseline_sentence(report, analysis.baseline)}")
+        yield styled(f"  {baseline_sentence(analysis, report)}")
     if durability := durability_of(analysis, report.label):
         yield styled(f"  {durability}")
     yield costs_table(analysis, report, width)
@@ -513,8 +515,9 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[t
     heads = ("environment", cost_head, "median", "rounds", "verdict")
     rows = [heads]
     if few:
-        own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)
-        rows.append((display_name(analysis.baseline), own, "", "", ""))
+        for name in analysis.references(report):
+            own = resolved_text(_measured(analysis, report, name), name, *report.comparisons)
+            rows.append((display_name(name), own, "", "", ""))
     for row in report.comparisons:
         median = quantity(row.value, report.unit, shown)
         cost = _measured(analysis, report, row.environment) if few else judged_cost_text(row, report.unit, by)
@@ -553,10 +556,10 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
     for report in reports:
         by = difference_unit_of(report.comparisons, report.unit)
         few = all(row.few for row in report.comparisons)
-        own = _measured(analysis, report, analysis.baseline) if few else quantity(report.baseline_value, report.unit)
-        rows.append(
-            [styled(metric_name(report)), styled(display_name(analysis.baseline)), styled(own, "dim"), styled("")]
-        )
+        for name, value in analysis.references(report).items():
+            own = _measured(analysis, report, name) if few else quantity(value, report.unit)
+            metric = metric_name(report) if name == analysis.baseline else ""
+            rows.append([styled(metric), styled(display_name(name)), styled(own, "dim"), styled("")])
         for row in report.comparisons:
             cost = _measured(analysis, report, row.environment) if few else judged_cost_text(row, report.unit, by)
             verdict = verdict_text(reasoned_verdict(row), row.shown_as)

@@ -135,7 +135,7 @@ def study_text(weighed: Weighed) -> str:
         "workloads": {**_programs(weighed), **_entry(weighed, environments)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
-        "ladder": _all_steps(weighed, environments),
+        "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
         "explain": weighed.explain,
         "placebo": weighed.placebo,
         "trace": weighed.trace or False,
@@ -371,16 +371,6 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
     if weighed.blocks is not None:
         return {"rounds": weighed.blocks}
     return {"target": weighed.target, "within": weighed.within}
-
-
-def _all_steps(weighed: Weighed, environments: Mapping[str, Any]) -> list[Any]:
-    """Return the ladder. With two trees, each environment adds to the host itself, and each head to its base."""
-    if weighed.earlier is None:
-        return _ladder(environments, _baseline(weighed))
-    if weighed.commits is None or {*environments} == {BASE, HEAD}:
-        return []
-    bases = {name: name.replace(HEAD, BASE, 1) if name.startswith(HEAD) else BASE for name in environments}
-    return [BASE, *({name: base} for name, base in bases.items() if name != BASE)]
 
 
 def _ladder(environments: Mapping[str, Any], baseline: str) -> list[str]:

@@ -124,7 +124,7 @@ def test_a_significant_change_in_a_sentence(compared):
     (pair,) = compared({"workloads": [quiet]}, {"workloads": [quiet], "costs": {"bridge": 1.0, "host": 1.0}}).pairs
     metric = pair.metrics[0]
     rows = {row.environment: row for row in metric.rows}
-    told = plain_text(change_sentence(metric, rows["bridge"], "A", "B", "native"))
+    told = plain_text(change_sentence(metric, rows["bridge"], "A", "B"))
     assert re.search(r"is (19|20)\.\d% \[.*\] higher in B than in A - significant$", told), told
     assert change_verdict(rows["host"]) == "within ±3%"
     answer = plain_text(pair_answer(pair, "A", "B"))

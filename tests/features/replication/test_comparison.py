@@ -156,7 +156,7 @@ def measured(typical, verdict, scale="ratio"):
     cost = Cost(typical=typical, low=numbers.low, high=numbers.high, geometric=None, arithmetic=numbers, blocks=10,
                 exploratory=False, p_value=0.5, equivalent=None, verdict=verdict, better="lower", scale=scale,
                 confidence=0.95, margin=0.03)  # fmt: skip
-    return Comparison("docker", False, cost, 1.0, typical, None, None, verdict, ())
+    return Comparison("docker", "native", False, cost, 1.0, typical, None, None, verdict, ())
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from weighbridge.analysis.conditions import (
     Fact,
 )
 from weighbridge.analysis.context import Context
+from weighbridge.analysis.plan import Comparisons
 from weighbridge.analysis.remarks.network import PacketSizes, other_sizes
 from weighbridge.analysis.remarks.rules import (
     AboutEnvironment,
@@ -213,20 +214,21 @@ def _other_durabilities(context: Context) -> Iterator[Remark]:
     labels: dict[OtherDurability, list[str]] = {}
     for place in context.durability:
         environment, _, label = place.partition("/")
-        if not context.keep_alike(environment, context.baseline, label):
-            both = context.durabilities(environment, context.baseline, label)
-            unlike = OtherDurability(*both, context.baseline, environment)
+        if not context.keep_alike(environment, against := context.plan.against(environment), label):
+            both = context.durabilities(environment, against, label)
+            unlike = OtherDurability(*both, against, environment)
             labels.setdefault(unlike, []).append(label)
     yield from (replace(unlike, labels=tuple(mine)) for unlike, mine in labels.items())
 
 
 def confounders(
-    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
+    facts: Iterable[Fact], compared: Mapping[str, str], study: StoredFile | None = None
 ) -> tuple[Remark, ...]:
     """Return the differences besides the isolation, between hosts and between the sites of environments.
 
-    The scope of a site's facts is ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. The last remarks are about options that a
-    workload of `study` has in only one environment, and about packet sizes that differ from the baseline's.
+    ``compared`` has each environment with the one that it is compared with. The scope of a site's facts is
+    ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. The last remarks are about options that a workload of `study` has in only
+    one environment, and about packet sizes that differ.
     """
     facts = list(facts)
     sites: dict[tuple[str, str], dict[str, str]] = {}
@@ -235,22 +237,43 @@ def confounders(
         sites.setdefault((name, role), {})[key] = value
     remarks: list[Remark] = [*_hosts_differ(sites.get((HOST_DIFFERENCES, ""), {}))]
     for (name, role), site in sites.items():
-        if name in (*environments, OUTSIDE):
+        if name in (*compared, OUTSIDE):
+            baseline = compared.get(name, name)
             reference = {**sites.get(("userland", ""), {}), **sites.get((baseline, role), {})}
             remarks += about_site.remarks(SiteFacts(name, site, baseline, reference))
-    sizes = [*other_sizes(sites.get((PACKET_SIZES, ""), {}), baseline, environments)]
-    remarks += _own_options(study, environments, sizes)
+    sizes = [*other_sizes(sites.get((PACKET_SIZES, ""), {}), compared)]
+    remarks += _own_options(study, [*compared], sizes)
     return (*dict.fromkeys(remarks), *sizes)
 
 
 def confounders_of(context: Context) -> tuple[Remark, ...]:
-    """Return the confounders of a run. Workloads' own options count only against the run's own baseline."""
-    study = context.study if context.against is None else None
-    left = context.plan.explaining if context.against is None else frozenset()  # they repeat another arm's remarks
-    environments = [name for name in context.plan.environments if name not in left]
-    return context.once(
-        ("confounders", context.against),
-        lambda: confounders(context.facts, context.baseline, environments, study),
+    """Return the confounders of the study's own comparisons, or of those with `Context.against`.
+
+    Workloads' own options count only in the study's own comparisons.
+    """
+    plan = context.plan
+    if context.of_study:
+        # arms that explain another one would repeat its remarks
+        compared = {name: plan.against(name) for name in plan.environments if name not in plan.explaining}
+        return context.once(
+            "confounders", lambda: _of_one_version(confounders(context.facts, compared, context.study), plan)
+        )
+    compared = dict.fromkeys(plan.environments, context.baseline)
+    return context.once(("confounders", context.against), lambda: confounders(context.facts, compared))
+
+
+def _of_one_version(remarks: Sequence[Remark], plan: Comparisons) -> tuple[Remark, ...]:
+    """Return the remarks of a run without those that both versions have in an environment."""
+    others = {**plan.pairs, **{base: head for head, base in plan.pairs.items()}}
+    others |= {plan.aa_arm: plan.baseline} if plan.pairs and plan.aa_arm else {}
+    return tuple(
+        each
+        for each in remarks
+        if not (
+            isinstance(each, AboutEnvironment)
+            and each.environment in others
+            and replace(each, environment=others[each.environment]) in remarks
+        )
     )
 
 

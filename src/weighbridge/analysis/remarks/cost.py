@@ -25,9 +25,9 @@ class TargetMissed(Remark):
 
 @about_comparison(100)
 def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Yield a missed target; targets apply to headline metrics in comparisons with the run's baseline."""
+    """Yield a missed target; targets apply to headline metrics in the study's own comparisons."""
     row, context = comparison.row, comparison.context
-    target = context.plan.target if context.against is None else None
+    target = context.plan.target if context.of_study else None
     if target is None or row.cost is None or row.aa or not comparison.report.headline:
         return
     if not row.cost.half_width <= target:

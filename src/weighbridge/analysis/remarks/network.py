@@ -1,6 +1,6 @@
 """Remarks about network paths, packets and rate limits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.bottleneck import limit_of_most
@@ -52,9 +52,9 @@ class PacketSizes(AboutEnvironment):
         return frozenset(label for _, labels in self.sizes for label in labels)
 
 
-def other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence[str]) -> Iterator[PacketSizes]:
-    """Yield a remark for each environment whose packet sizes differ from the baseline's."""
-    for name in environments:
+def other_sizes(sizes: Mapping[str, str], compared: Mapping[str, str]) -> Iterator[PacketSizes]:
+    """Yield a remark for each environment whose packet sizes differ from the one that it is compared with."""
+    for name, baseline in compared.items():
         by_size: dict[OtherPacketSize, list[str]] = {}
         for place, size in sizes.items():
             environment, _, label = place.partition("/")
@@ -183,7 +183,8 @@ def _delayed_ack(comparison: ComparisonInRun) -> Iterator[Remark]:
     unit_s = TIME_UNITS.get(report.unit)
     if unit_s is None or report.resource_use or not context.paths.needed(report.workload):
         return
-    values = zip(comparison.sides, (report.baseline_value, comparison.row.value), strict=True)
+    base_value = report.baseline_value if context.against is None else comparison.row.baseline_value
+    values = zip(comparison.sides, (base_value, comparison.row.value), strict=True)
     for environment, value in values:
         limits = [each for each in context.limits.get(ArmId(report.cell, environment), ()) if each]
         idle = sum(each.code == FlagCode.NO_BOTTLENECK for each in limits)
@@ -201,7 +202,7 @@ def _other_paths(context: Context) -> Iterator[Remark]:
     alike: dict[OtherPath, dict[str, None]] = {}
     for cell in context.cells:
         for name in plan.compared_on(cell):
-            if unlike := paths.difference(cell, name, plan.baseline):
+            if unlike := paths.difference(cell, name, plan.against(name)):
                 place = paths.place(paths.client_of(cell.level)) if len(paths.clients) > 1 else None
                 alike.setdefault(OtherPath(unlike, place=place), {})[name] = None
     yield from (replace(each, environments=tuple(names)) for each, names in alike.items())

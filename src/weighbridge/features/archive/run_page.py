@@ -14,7 +14,7 @@ from weighbridge.report import document as doc
 from weighbridge.report.document import Column, Tone, say
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, date_words, left_out_lines, session_lines
-from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.environments import display_name, names_of, reference_words, use_display_names
 from weighbridge.report.text.formatting import level, quantity
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.remarks import remark_text
@@ -51,7 +51,7 @@ def _top(analysis: Analysis) -> Iterator[doc.Block]:
 
 
 def _costs(analysis: Analysis) -> Iterator[doc.Block]:
-    soft = f"against {display_name(analysis.baseline)}, {level(analysis.confidence)} intervals; positive is worse"
+    soft = f"against {reference_words(analysis)}, {level(analysis.confidence)} intervals; positive is worse"
     yield doc.Heading("Costs", soft=soft, anchor="costs")
     yield _table(analysis.headlines, analysis)
     if further := [each for each in analysis.metrics if not each.headline]:
@@ -63,8 +63,9 @@ def _table(reports: Iterable[MetricReport], analysis: Analysis) -> doc.Table:
     columns = (*heads, Column("cost"), Column("rounds", align="right"), Column("verdict"))
     rows = []
     for report in reports:
-        baseline = quantity(report.baseline_value, report.unit, value_unit(report))
+        references = analysis.references(report)
         for row in report.comparisons:
+            baseline = quantity(references[row.against], report.unit, value_unit(report))
             cost = say(judged_cost_text(row, report.unit), tone=row.shown_as)
             verdict = say(reasoned_verdict(row), tone=row.shown_as)
             words = map(say, (metric_title(report), display_name(row.environment), baseline))

@@ -30,7 +30,7 @@ from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.judgement import (
     TRUSTED,
 )
-from weighbridge.analysis.results import Analysis, MetricReport, TrustReason
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.statistics import FleetCost, MachineEffect, PairEffect, RunCost, fleet_cost
 from weighbridge.features.fleets.unit import Purpose, unit_of
@@ -412,9 +412,7 @@ def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
     along = {**path_facts(analysis.paths), **({"Weighbridge": info["version"]} if info.get("version") else {})}
     rows = [(report, row) for report in headlines for row in report.comparisons if row.aa or row.value is not None]
     whys = {
-        (report.metric_id, row.environment): _no_cost(report, row.environment, analysis)
-        for report, row in rows
-        if not row.aa
+        (report.metric_id, row.environment): _no_cost(report, row, analysis) for report, row in rows if not row.aa
     }
     sides = {
         (report.metric_id, row.environment): (
@@ -458,11 +456,12 @@ def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
     )
 
 
-def _no_cost(report: MetricReport, environment: str, analysis: Analysis) -> WhyNotCounted | None:
+def _no_cost(report: MetricReport, row: Comparison, analysis: Analysis) -> WhyNotCounted | None:
     """Return why a comparison can have no verdict in its own run."""
-    if analysis.paths.missing(report.cell, analysis.baseline, environment):
+    sides = row.against, row.environment
+    if analysis.paths.missing(report.cell, *sides):
         return WhyNotCounted.NO_PATH
-    one, other = (analysis.limits.get(ArmId(report.cell, name), ()) for name in (analysis.baseline, environment))
+    one, other = (analysis.limits.get(ArmId(report.cell, name), ()) for name in sides)
     return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
 
 

@@ -103,7 +103,7 @@ def cost_change(
     first, second = (
         contrast.effects(arm_values(run.values[before.metric_id], contrast.arms), on)
         for run, side in zip(runs, sides, strict=True)
-        for contrast in (Contrast.between(side.environment, run.analysis.baseline),)
+        for contrast in (Contrast.between(side.environment, side.against),)
     )
     change = between.change(
         first, second, better=before.better, scale=on, confidence=confidence, equivalence=equivalence, looks=looks,
@@ -154,10 +154,11 @@ class OwnValues:
 def disturbed_alike(first: ComparedRun, second: ComparedRun, environment: str | None = None) -> bool:
     """Return whether both runs were disturbed about equally; otherwise a difference can come from the disturbance.
 
-    The baseline's trials count, and the environment's; without a name, the trials of all environments that both have.
+    The trials of the environment count, and of the one that it is compared with. Without a name, these are the trials
+    of all environments that both runs have.
     """
     one, other = first.analysis, second.analysis
-    names = first.environments if environment is None else (one.baseline, environment)
+    names = first.environments if environment is None else (one.plan.against(environment), environment)
     return all(
         one.disturbance_in(name).alike(other.disturbance_in(name)) for name in names if name in second.environments
     )
@@ -186,10 +187,12 @@ def why_no_own_values(
 def own_values(
     first: ComparedRun, second: ComparedRun, before: MetricReport, after: MetricReport
 ) -> tuple[OwnValues, ...]:
-    """Return the own values of all environments that both runs have, the baseline first."""
-    baseline = first.analysis.baseline
+    """Return the own values of all environments that both runs compare, the baseline first."""
     theirs = {row.environment for row in after.comparisons if not row.aa}
-    names = [baseline, *(row.environment for row in before.comparisons if row.environment in theirs and not row.aa)]
+    rows = [row for row in before.comparisons if row.environment in theirs and not row.aa]
+    names = dict.fromkeys(
+        [first.analysis.baseline, *(name for row in rows for name in (row.against, row.environment))]
+    )
     return tuple(own for name in names if (own := _of(first, second, before, after, name)) is not None)
 
 
@@ -425,7 +428,9 @@ def _judge_row(
 ) -> ChangeRow:  # fmt: skip
     """Return a row with its verdict. Anything that prevents a verdict in either run prevents it for the change."""
     reports = metric.before, metric.after
-    contexts = [run.analysis.context for run in runs]
+    contexts = [
+        run.analysis.context.of(side.against) for run, side in zip(runs, (row.before, row.after), strict=True)
+    ]
     environments = row.before.environment, row.after.environment
     never = any(
         never_equivalent(context, report, name, selected)

@@ -65,7 +65,7 @@ def _pairs(comparison: RunsCompared) -> Iterator[doc.Block]:
         if sentence := text.disturbance_sentence(pair, FIRST, second):
             yield say(sentence, tone=Tone.WARNING, rank=Rank.REMARK)
         for metric in pair.metrics:
-            yield from _hints(metric, second, pair.first.analysis.baseline)
+            yield from _hints(metric, second)
         settings = [f"study: {text.setting_words(each)}" for each in pair.settings]
         lines = [*text.fact_lines(pair.facts), *settings, *text.only_lines(pair.only, FIRST, second)]
         changed = bool(pair.facts or pair.settings or pair.only)
@@ -94,13 +94,13 @@ def _summary(comparison: RunsCompared) -> doc.Table:
     return doc.Table((Column(""), Column(""), Column("")), cells, rank=Rank.SUMMARY)
 
 
-def _hints(metric: MetricChanges, second: str, baseline: str) -> Iterator[doc.Sentence]:
+def _hints(metric: MetricChanges, second: str) -> Iterator[doc.Sentence]:
     """Return remarks on significant changes: the medians of primary metrics, and changes of other metrics."""
     for row in metric.rows:
         if text.shown_as(row) != "different":
             continue
         if not metric.headline:
-            words = text.change_sentence(metric, row, FIRST, second, baseline)
+            words = text.change_sentence(metric, row, FIRST, second)
             yield say(words, tone="different", rank=Rank.HINT)
         elif words := text.medians(metric, row):
             yield say(f"{metric_title(metric.before)}, ", words, tone="different", rank=Rank.HINT)

@@ -96,9 +96,9 @@ def shown_as(row: ChangeRow) -> str:
     return "few" if row.few else row.verdict
 
 
-def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str, baseline: str) -> Text:
+def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: str) -> Text:
     """Return a significant change: ``bridge: latency against native is 9.1% [7.0, 11.2] higher in B than in A``."""
-    what = Env(row.environment), f": {metric_phrase(metric.before)} against ", Env(baseline), " is "
+    what = Env(row.environment), f": {metric_phrase(metric.before)} against ", Env(row.before.against), " is "
     return *what, *change_effect(metric, row), f" in {second} than in {first} - {change_verdict(row)}"
 
 
@@ -178,7 +178,7 @@ def pair_answer(pair: RunPair, first: str, second: str, *, brief: bool = False) 
     return (
         f"{len(different)} of {len(decided)} costs changed significantly from {first} to {second}{colon}",
         Env(row.environment), f" {metric_phrase(metric.before)} is ", *change_effect(metric, row, short=brief),
-        " against ", Env(pair.first.analysis.baseline), f"; {rest}." if rest and not brief else ".",
+        " against ", Env(row.before.against), f"; {rest}." if rest and not brief else ".",
     )  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def significant_changes(run_history: History) -> Iterator[tuple[int, MetricId, s
         analysis = past.run.analysis
         for change, row in compared_rows(past):
             if row.change is not None and row.verdict == "different":
-                sentence = change_sentence(change, row, f"run {past.since}", f"run {number}", analysis.baseline)
+                sentence = change_sentence(change, row, f"run {past.since}", f"run {number}")
                 words = plain_text(sentence, names_of(analysis))
                 yield number, change.after.metric_id, row.environment, words, tone_of(row.verdict, row.change)
 

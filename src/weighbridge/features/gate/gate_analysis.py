@@ -18,7 +18,6 @@ from weighbridge.analysis.limits import Finding, Reason, judge_cost, judged_targ
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets_in_other_units
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.versions import version_pairs
 from weighbridge.features.gate.gate_looks import Spending, looks_beside
 from weighbridge.features.gate.sequential import limit_p_values
 from weighbridge.model.address import ArmId, MetricId
@@ -216,10 +215,9 @@ class _Costs:
     def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:
         """Return the cost with an interval that errs in ``share`` of 5%, and the values behind it."""
         values = self._values[report.metric_id]
-        against = version_pairs(self.analysis).get(environment, self.analysis.baseline)
-        baseline, other = arm_values(values, (against, environment))
-        sides = (baseline, other)
         row = next(each for each in report.comparisons if each.environment == environment)
+        baseline, other = arm_values(values, (row.against, environment))
+        sides = (baseline, other)
         is_difference = row.cost is not None and row.cost.scale == "difference"
         on = "difference" if is_difference else scale_of(report.metric, report.unit)
         confidence = 1 - verdicts.ALPHA * share

@@ -32,7 +32,7 @@ from weighbridge.report.charts.costs import (
     on_one_scale,
 )
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import names_of
+from weighbridge.report.text.environments import names_of, reference_words
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
@@ -79,7 +79,8 @@ class CostSeries:
     """One metric of one study over the runs."""
 
     study: str
-    baseline: str
+    against: str
+    """What its costs are against, for people."""
     title: str
     unit: str
     points: tuple[CostPoint, ...]
@@ -97,13 +98,13 @@ class CostSeries:
 def series_of(run_history: History) -> list[CostSeries]:
     """Return each headline metric of each series of runs, in the order of their first appearance."""
     by: dict[tuple[int, MetricId, str], list[CostPoint]] = {}
-    baselines: dict[int, str] = {}
+    against: dict[int, str] = {}
     for series, point in _points(run_history):
-        baselines.setdefault(series, run_history.runs[point.number - 1].run.analysis.baseline)
+        against.setdefault(series, reference_words(run_history.runs[point.number - 1].run.analysis))
         by.setdefault((series, point.report.metric_id, point.report.unit), []).append(point)
     names = series_names(run_history)
     return [
-        CostSeries(names[series], baselines[series], metric_title(points[0].report), unit, tuple(points))
+        CostSeries(names[series], against[series], metric_title(points[0].report), unit, tuple(points))
         for (series, _, unit), points in by.items()
     ]
 

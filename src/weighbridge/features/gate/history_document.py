@@ -73,7 +73,7 @@ def _costs(history: History) -> Iterator[doc.Block]:
     for place, series in enumerate(charts.series_of(history), 1):
         yield doc.Heading(
             series.title,
-            soft=f"{series.study}: cost [95%] against {series.baseline}; positive is worse",
+            soft=f"{series.study}: cost [95%] against {series.against}; positive is worse",
             anchor=f"h{place}",
         )
         for name in series.environments:

@@ -10,7 +10,6 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.limits import failed_workloads
 from weighbridge.analysis.requirement import BUDGET, MARGIN, Requirement, parse_requirement
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.versions import between_versions
 from weighbridge.cli.limits import checked
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.runs import run_directory
@@ -106,7 +105,7 @@ class Questions:
     def judge_at(self, store: RunStore, spending: Spending) -> JudgedRun:
         """Judge a run with a given share of the error rate."""
         if self.against is None or self.margin is None:
-            analysis = between_versions(analyse(store))
+            analysis = analyse(store)
             gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending), BUDGET_OPTION)
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
@@ -117,9 +116,8 @@ class Questions:
             changes = judge_changes(margin, now, against, spending, looks)
         except OtherQuestionError as error:
             raise RunDirectoryError(f"--against: {printable(str(error))}") from None
-        analysis = between_versions(now.analysis)
-        gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending, changes), BUDGET_OPTION)
-        return JudgedRun(gate, analysis, against.analysis, spending)
+        gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes), BUDGET_OPTION)
+        return JudgedRun(gate, now.analysis, against.analysis, spending)
 
 
 def questions_of(

@@ -220,7 +220,7 @@ def compare_environments(analysis: Analysis, report: MetricReport, environment: 
     if not values:
         return None
     row, p_values = comparison(values, analysis.plan, environment, against)
-    return None if row.cost is None else Unjudged(report, against, row, p_values)
+    return None if row.cost is None else Unjudged(report, row, p_values)
 
 
 def judged_rows(

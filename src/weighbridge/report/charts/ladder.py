@@ -116,7 +116,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by:
     names = ("start", "end", "low", "high", "quiet", "loud")
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {
-        "environment": display_name(step.row.environment), "against": display_name(step.previous),
+        "environment": display_name(step.row.environment), "against": display_name(step.row.against),
         "typical": cost_text(step.row, report.unit),
         "verdict": comparison_verdict(step.row), "colour": styles(analysis)[step.row.environment].colour,
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,

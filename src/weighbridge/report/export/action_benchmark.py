@@ -12,7 +12,6 @@ import math
 from weighbridge.analysis.conditions import NO_HYPERVISOR
 from weighbridge.analysis.requirement import Target
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.versions import between_versions
 from weighbridge.report.export.provenance import provenance
 from weighbridge.report.text.environments import environment_name
 from weighbridge.report.text.formatting import SPACE
@@ -29,7 +28,6 @@ def action_benchmark_json(store: RunStore, analysis: Analysis) -> str:
 
     Costs that are hidden, from too few rounds, or differences in a unit have no such value, and are left out.
     """
-    analysis = between_versions(analysis)
     run = f"run: {analysis.run_id}, {provenance(store).date or 'unknown date'}"
     entries = [
         _entry(analysis, report, row, cost, run)
@@ -50,7 +48,7 @@ def _entry(analysis: Analysis, report: MetricReport, row: Comparison, cost: Cost
     )  # fmt: skip
     return {
         "name": Target(row.environment, report.label, report.metric).name,
-        "unit": f"x {analysis.baseline}",
+        "unit": f"x {row.against}",
         "value": float(value),
         "range": f"{low} to {high}",
         "extra": "\n".join(extra).replace(SPACE, " "),

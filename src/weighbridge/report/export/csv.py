@@ -27,7 +27,7 @@ _WRITTEN_OUT = 5
 LEFT_OUT = "left out"
 """The outcome of an environment that could not be opened."""
 COST_COLUMNS = {
-    "environment": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
+    "environment": str, "against": str, "workload": str, "level": str, "metric": str, "unit": str, "better": str,
     "baseline_value": float, "value": float, "cost": float, "cost_low": float, "cost_high": float, "cost_unit": str,
     "scale": str, "typical": float, "low": float, "high": float,
     "geometric": float, "arithmetic": float, "rounds": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
@@ -149,7 +149,7 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     return {
         **{key: finite(value) if isinstance(value, float) else value for key, value in keys.items()},
         **_within(analysis, row.environment),
-        "level": report.level.text, "noise_floor": report.noise_floor,
+        "against": row.against, "level": report.level.text, "noise_floor": report.noise_floor,
         "flags": "; ".join(map(coded_text, row.remarks)), "unresolved": "; ".join(row.unresolved),
     }  # fmt: skip
 

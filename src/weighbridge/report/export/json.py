@@ -277,10 +277,9 @@ def arm_cost(
     analysis: Analysis,
     report: MetricReport,
     row: Comparison,
-    against: str | None = None,
-    judged_in: Family = Family.LADDER,
+    judged_in: Family | None = None,
 ) -> ArmCost:
-    """Return a cost against the baseline, or ``against`` another environment, then ``judged_in`` this family."""
+    """Return a cost, ``judged_in`` another family than its metric's costs if that is given."""
     cost, aa = row.cost, report.aa.cost if report.aa is not None else None
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     same_scale = cost is not None and aa is not None and aa.scale == cost.scale
@@ -295,8 +294,8 @@ def arm_cost(
         primary=report.headline,
         resource_use=report.resource_use,
         control=row.aa,
-        family=None if row.aa else family_of(report) if against is None else judged_in,
-        baseline_value=row.baseline_value if row.blocks or against is not None else report.baseline_value,
+        family=None if row.aa else judged_in or family_of(report),
+        baseline_value=row.baseline_value if row.blocks or judged_in else analysis.references(report)[row.against],
         value=row.value,
         scale=cost.scale if cost else None,
         typical=ratio.typical if ratio else None,
@@ -309,7 +308,7 @@ def arm_cost(
         visible_cost=row.visible.cost if row.visible else None,
         rounds_to_settle=row.visible.blocks if row.visible else None,
         seconds_to_settle=row.visible.seconds if row.visible else None,
-        baseline_emulated=analysis.isolation.get(against or analysis.baseline, NO_HYPERVISOR).emulated,
+        baseline_emulated=analysis.isolation.get(row.against, NO_HYPERVISOR).emulated,
         unresolved=row.unresolved,
         hidden=hidden_by(row.hidden),
     )
@@ -319,19 +318,19 @@ def _basis(row: Comparison, remarks: RemarkTable) -> dict[str, Any]:
     """Return what a cost is computed from, and its remarks."""
     numbers, baseline, environment = zip(*row.pairs, strict=True) if row.pairs else ((), (), ())
     pairs = Pairs(round=numbers, baseline=baseline, environment=environment)
-    return {"pairs": pairs, "remarks": remarks.places(row.remarks)}
+    return {"against": row.against, "pairs": pairs, "remarks": remarks.places(row.remarks)}
 
 
 def _step(analysis: Analysis, report: MetricReport, step: LadderStep, remarks: RemarkTable) -> Step:
-    cost = vars(arm_cost(analysis, report, step.row, step.previous))
-    return Step(**cost, **_basis(step.row, remarks), against=step.previous, change=change_text(step.changes))
+    cost = vars(arm_cost(analysis, report, step.row, Family.LADDER))
+    return Step(**cost, **_basis(step.row, remarks), change=change_text(step.changes))
 
 
 def _explanation(analysis: Analysis, explanation: Explanation) -> ExplainedCost:
     report = explanation.report
 
-    def part(row: Comparison, against: str, of: MetricReport = report) -> ArmCost:
-        return arm_cost(analysis, of, row, against, Family.MECHANISMS if of is report else Family.COUNTERS)
+    def part(row: Comparison, of: MetricReport = report) -> ArmCost:
+        return arm_cost(analysis, of, row, Family.MECHANISMS if of is report else Family.COUNTERS)
 
     together, left = explanation.interaction, explanation.unexplained
     mechanisms = tuple(
@@ -341,8 +340,8 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplainedCost:
             proof=MechanismProof(state=each.proof, on=each.facts[0] or None, off=each.facts[1] or None),
             rules=MatchedRules(on=each.rules[0] or None, off=each.rules[1] or None),
             without=each.without or None,
-            cost=part(each.row, each.without) if each.row is not None else None,
-            counters=tuple(part(moved.row, each.without, moved.report) for moved in each.counters),
+            cost=part(each.row) if each.row is not None else None,
+            counters=tuple(part(moved.row, moved.report) for moved in each.counters),
         )
         for each in explanation.mechanisms
     )
@@ -353,14 +352,14 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplainedCost:
         crossed=explanation.crossed,
         mechanisms=mechanisms,
         pairs=tuple(
-            MechanismPairCost(one=each.one.kind, other=each.other.kind, cost=part(each.row, explanation.environment))
+            MechanismPairCost(one=each.one.kind, other=each.other.kind, cost=part(each.row))
             for each in explanation.pairs
         ),
-        interaction=part(together, explanation.unexplained_arm) if together is not None else None,
-        unexplained=part(left, analysis.baseline) if left is not None else None,
+        interaction=part(together) if together is not None else None,
+        unexplained=part(left) if left is not None else None,
         placebo=PlaceboResult(
             arm=explanation.placebo_arm,
-            cost=part(explanation.placebo, explanation.placebo_arm),
+            cost=part(explanation.placebo),
             excludes_zero=explanation.placebo_excludes_zero,
         )
         if explanation.placebo is not None

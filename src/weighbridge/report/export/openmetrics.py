@@ -18,7 +18,6 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.conditions import NO_HYPERVISOR
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.run_result import VERDICT_CODES
-from weighbridge.analysis.versions import between_versions
 from weighbridge.model.text import printable
 from weighbridge.report.export.metric_labels import CELL, PREFIX, environment_labels
 from weighbridge.report.export.provenance import provenance
@@ -88,7 +87,6 @@ def openmetrics(store: RunStore, analysis: Analysis) -> str:
 
 
 def _samples(store: RunStore, analysis: Analysis) -> Iterator[tuple[str, tuple[str, ...], float | None]]:
-    analysis = between_versions(analysis)
     study, trusted, origin = analysis.study, analysis.trust.trusted, provenance(store)
     versions = origin.versions.weighbridge or "", origin.kernel or ""
     yield "result_info", (study, analysis.baseline, analysis.run_id, *versions), 1.0

@@ -158,10 +158,13 @@ class _ShownRemarks:
 
 def _table(analysis: Analysis, metric: str, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
     if any(row.few for row in report.comparisons):
-        values = analysis.block_values(report, analysis.baseline)
-        baseline = f"{display_name(analysis.baseline)} {quantities(values, report.unit, shown_in=value_unit(report))}"
+        values = {name: analysis.block_values(report, name) for name in analysis.references(report)}
+        shown = value_unit(report)
+        baseline = ", ".join(
+            f"{display_name(name)} {quantities(each, report.unit, shown_in=shown)}" for name, each in values.items()
+        )
     else:
-        baseline = baseline_sentence(report, analysis.baseline)
+        baseline = baseline_sentence(analysis, report)
     return MetricTable(
         report=report,
         id=metric,

@@ -14,7 +14,7 @@ from weighbridge.report.text.matrix import (
     interval,
     large,
     matrix,
-    native,
+    reference_values,
     small,
 )
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
@@ -101,7 +101,7 @@ def _line(
     return MatrixLine(
         title=row.title,
         workload=row.reports[0].workload,
-        native=native(analysis, row),
+        native=", ".join(reference_values(analysis, row)),
         link=link,
         size=_size(row),
         cells=[_narrow(analysis, cell) if len(names) > MOST_WIDE else cell for cell in cells],

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
-from weighbridge.analysis.versions import between_versions
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import level, listed, margin, percent_limits, plural, quantities
@@ -31,7 +30,7 @@ ORDER = ("different", "inconclusive", "equivalent", "broke", "hidden", "few", "n
 
 @dataclass(frozen=True, slots=True)
 class HeadlineComparison:
-    """One comparison with the baseline on a primary metric: the answer can name it."""
+    """One comparison on a primary metric: the answer can name it."""
 
     report: MetricReport
     row: Comparison
@@ -56,10 +55,8 @@ class HeadlineComparison:
 def answer(analysis: Analysis) -> str:
     """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided.
 
-    If that is longer than `MOST_WORDS`, a significant step replaces the numbers, and any other step is left out. Of
-    two versions, only their comparisons count.
+    If that is longer than `MOST_WORDS`, a significant step replaces the numbers, and any other step is left out.
     """
-    analysis = between_versions(analysis)
     if not analysis.metrics:
         return nothing_sentence(analysis)
     baseline = display_name(analysis.baseline)
@@ -67,7 +64,7 @@ def answer(analysis: Analysis) -> str:
         return f"Only {baseline} was measured: there is nothing to compare."
     if analysis.few:
         return "Too few rounds for a verdict: these are the measured values."
-    comparisons = _baseline_comparisons(analysis)
+    comparisons = _headline_comparisons(analysis)
     if not comparisons:
         return f"No cost could be measured: no round has both {baseline} and another environment."
     cells = [cell for row in matrix(analysis).rows for cell in row.cells if cell is not None]
@@ -97,8 +94,8 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _baseline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
-    """Return the comparisons on primary metrics with the baseline."""
+def _headline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
+    """Return the comparisons on primary metrics that have a result."""
     rows = [HeadlineComparison(report, row) for report in analysis.headlines for row in report.comparisons]
     return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.broke_instead)]
 
@@ -185,7 +182,7 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
         place = f" ({place_words(analysis.paths.place(each.place))})" if each.place else ""
         of = "it" if each is named[0] else f"the {each.effect.short} in {over_levels(each.report)}{place}"
         own = step.row.environment == each.row.environment
-        what = f"its step from {display_name(step.previous)}" if own else display_name(step.row.environment)
+        what = f"its step from {display_name(step.row.against)}" if own else display_name(step.row.environment)
         return f"{share} of {of} is {what} ({one.short})"
     return ""
 
@@ -198,7 +195,7 @@ def _chain(analysis: Analysis, comparison: HeadlineComparison) -> list[LadderSte
     name = comparison.row.environment
     while name in steps and len(chain) < len(steps):
         chain.append(steps[name])
-        name = steps[name].previous
+        name = steps[name].row.against
     return chain if name == analysis.baseline else []
 
 

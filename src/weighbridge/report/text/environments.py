@@ -46,6 +46,12 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
         _NAMES.reset(token)
 
 
+def reference_words(analysis: Analysis) -> str:
+    """Return the environment that others are compared with, for people."""
+    names = {analysis.plan.against(name) for name in analysis.others}
+    return "the base in the same environment" if len(names) > 1 else display_name(analysis.baseline)
+
+
 def names_of(analysis: Analysis) -> dict[str, str]:
     """Return the names for people of the control, and of environments in hypervisors unless all share them."""
     names: dict[str, str] = {}

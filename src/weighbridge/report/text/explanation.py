@@ -98,7 +98,7 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         )
         return " ".join(filter(None, (f"{detected}.", own)))
     causes = [f"Causes: {listed}"] if listed else []
-    sentences = (f"{name} {change(report, total, analysis.baseline)}", *causes, *_others(analysis, explanation))
+    sentences = (f"{name} {change(report, total)}", *causes, *_others(analysis, explanation))
     warning = [placebo_sentence(explanation)] if explanation.placebo_is_significant else []
     return " ".join([*(f"{each}." for each in sentences), *warning])
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.versions import between_versions
 from weighbridge.model.level import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW, margin, percents_short, quantities, quantity
@@ -71,11 +70,7 @@ class Matrix:
 
 
 def matrix(analysis: Analysis) -> Matrix:
-    """Return the costs of every environment on the primary metrics; without rows if there are none.
-
-    Of two versions, these are the costs of the head against the base in each environment.
-    """
-    analysis = between_versions(analysis)
+    """Return the costs of every environment on the primary metrics; without rows if there are none."""
     names = analysis.others
     rows = []
     for title, reports in _rows(analysis).items():
@@ -236,12 +231,19 @@ def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
     return "\n".join([" to ".join(open_ends(report, compared)), *why_undecided(compared)])
 
 
-def native(analysis: Analysis, row: MatrixRow) -> str:
-    """Return the baseline's absolute value: ``native 16.9 Gbit/s``; with many levels the lowest and the highest."""
-    values = [report.baseline_value for report in row.reports if report.baseline_value is not None]
-    unit = row.reports[0].unit
+def reference_values(analysis: Analysis, row: MatrixRow) -> list[str]:
+    """Return the baseline's absolute value: ``native 16.9 Gbit/s``; with many levels the lowest and the highest.
+
+    The values of other environments that some are compared with follow.
+    """
+    references = [analysis.references(report) for report in row.reports]
+    return [_reference(row, name, [each.get(name) for each in references]) for name in references[0]]
+
+
+def _reference(row: MatrixRow, name: str, measured: Sequence[float | None]) -> str:
+    values, unit = [value for value in measured if value is not None], row.reports[0].unit
     if not values:
-        return f"{display_name(analysis.baseline)} {ABSENT}"
+        return f"{display_name(name)} {ABSENT}"
     ends = [min(values), max(values)] if len(values) > 1 else values
-    text = f"{display_name(analysis.baseline)} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
-    return resolved_text(text, analysis.baseline, *(each for report in row.reports for each in report.comparisons))
+    text = f"{display_name(name)} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
+    return resolved_text(text, name, *(each for report in row.reports for each in report.comparisons))

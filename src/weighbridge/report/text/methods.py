@@ -21,7 +21,7 @@ from weighbridge.model.stored_study import StoredStudy
 from weighbridge.model.text import one_line
 from weighbridge.report.export.json import run_result
 from weighbridge.report.text.conditions import left_out_lines
-from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.environments import display_name, names_of, reference_words, use_display_names
 from weighbridge.report.text.formatting import level, listed, margin, plural, quantity, share_size, whole
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.remarks import remark_text, remark_texts
@@ -71,7 +71,7 @@ def _subject(store: RunStore, analysis: Analysis, document: RunResult) -> Iterat
     levels = f" at {len(analysis.labels)} levels in all" if len(analysis.labels) > len(workloads) else ""
     names = listed([_with_kind(name, kind) for name, kind in workloads.items()])
     what = f"the {'workload' if len(workloads) == 1 else 'workloads'} {names}{levels}"
-    baseline = _with_kind(display_name(analysis.baseline), kinds.get(analysis.baseline, ""))
+    baseline = _with_kind(reference_words(analysis), kinds.get(analysis.baseline, ""))
     others = [_with_kind(display_name(name), kinds.get(name, "")) for name in analysis.others]
     version = document.versions.weighbridge or "(unknown version)"
     if others:

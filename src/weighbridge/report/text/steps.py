@@ -35,7 +35,7 @@ def _setting(value: object) -> str:
 def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
     """Return one step as a sentence: its changes, its cost with interval against the step below, and its verdict."""
     changes = f" ({change_text(step.changes, ' ')})" if step.changes else ""
-    return f"step {number}{changes}: {sentence(report, step.row, step.previous)}"
+    return f"step {number}{changes}: {sentence(report, step.row)}"
 
 
 def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:

@@ -54,12 +54,12 @@ def count(blocks: int) -> str:
     return plural(blocks, "round")
 
 
-def change(report: MetricReport, row: Comparison, baseline: str) -> str:
+def change(report: MetricReport, row: Comparison) -> str:
     """Return a cost as the rest of a sentence: ``has 27.4% [25.9, 28.8] lower TCP throughput than native``.
 
     An undecided cost is a range: ``has between 4.9% higher and 5.0% lower TCP throughput than native``.
     """
-    row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
+    row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(row.against)
     if row_effect is None:
         return f"has {TOO_FEW if row.few else 'no complete round'} for {what}"
     time = row_effect.word in ("slower", "faster")
@@ -80,11 +80,11 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     return f"has {row_effect.amount} {row_effect.relation} {what} than {baseline}"
 
 
-def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
+def sentence(report: MetricReport, row: Comparison) -> str:
     """Return one comparison as a sentence: environment, cost with interval, baseline, rounds and verdict."""
     end = "; ".join(filter(None, (f"({count(row.blocks)}) - {reasoned_verdict(row)}", open_text(report, row))))
     end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.placement is RemarkPlace.SENTENCE)
-    return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
+    return f"{display_name(row.environment)} {change(report, row)} {end}"
 
 
 def swept(analysis: Analysis) -> set[str]:
@@ -108,19 +108,17 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
     many = swept(analysis)
     different = [each for each in rows if each[1].verdict == "different"]
-    sentences += [
-        ("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many
-    ]
+    sentences += [("different", sentence(m, row)) for m, row in different if m.workload not in many]
     sentences += [("different", text) for text in _over_levels(analysis, different, many)]
     sentences += [("broke", text) for text in broke_sentences(analysis)]
     for environment in analysis.environments:
         mine = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         small = [(m, row) for m, row in mine if row.proven and m.workload not in many]
-        sentences += [("equivalent", sentence(m, row, analysis.baseline)) for m, row in small]
+        sentences += [("equivalent", sentence(m, row)) for m, row in small]
         same = [each for each in mine if each not in small]
         if same and analysis.equivalence is not None:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
-            within = f"within {margin(analysis.equivalence)} of {display_name(analysis.baseline)}"
+            within = f"within {margin(analysis.equivalence)} of {display_name(same[0][1].against)}"
             sentences.append(("equivalent", f"{display_name(environment)} is {within} in {what} ({blocks})"))
     sentences += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
@@ -195,11 +193,8 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
             where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
             end = f"{where} ({_range([row for _, row in rows_])}) - significant"
             verb = "is" if first.word in ("slower", "faster") else "has"
-            what = (
-                f"than {display_name(analysis.baseline)} in {name}"
-                if verb == "is"
-                else f"{name} than {display_name(analysis.baseline)}"
-            )
+            than = f"than {display_name(rows_[0][1].against)}"
+            what = f"{than} in {name}" if verb == "is" else f"{name} {than}"
             sentences.append(f"{display_name(environment)} {verb} {spread} {what} {end}")
     return sentences
 
@@ -250,13 +245,15 @@ def partly_exploratory_sentence(analysis: Analysis) -> str:
     return f"exploratory (fewer than {MIN_BLOCKS_SIGNED_RANK} complete rounds): {listed}"
 
 
-def baseline_sentence(report: MetricReport, baseline: str) -> str:
-    """Return the baseline's absolute value and the metric's noise floor as one line."""
-    value = quantity(report.baseline_value, report.unit, value_unit(report))
-    value = resolved_text(value, baseline, *report.comparisons)
-    if report.aa is not None and report.aa.few:
-        return f"{display_name(baseline)} {value}"
-    return f"{display_name(baseline)} {value}, noise floor {metric_noise(report)}"
+def baseline_sentence(analysis: Analysis, report: MetricReport) -> str:
+    """Return the values that others are compared with, the baseline's first, and the noise floor as one line."""
+    shown, rows = value_unit(report), report.comparisons
+    values = [
+        f"{display_name(name)} {resolved_text(quantity(value, report.unit, shown), name, *rows)}"
+        for name, value in analysis.references(report).items()
+    ]
+    few = report.aa is not None and report.aa.few
+    return ", ".join([*values, *([] if few else [f"noise floor {metric_noise(report)}"])])
 
 
 def metric_noise(report: MetricReport) -> str:
