@@ -13,6 +13,7 @@ the wrong answer.
 """
 
 import argparse
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -67,7 +68,7 @@ def main() -> int:
         (PAGES / f"{name}.md").write_text(posted)
         with run_directory(name) as run:
             write_page(run, PAGES / f"{name}.html")
-        print(f"{name}: the gate ended with {code}, {len(posted.split())} words: {posted.splitlines()[0]}")
+        print(f"{name}: the gate ended with {code}, {len(re.findall(r"[^\s|]+", posted))} words: {posted.splitlines()[0]}")
         if without_link(posted).split() != comment_text(name).split():
             print(f"{name}: the documentation shows another comment than {PAGES / name}.md", file=sys.stderr)
             ends = 1
