@@ -792,7 +792,7 @@ def gate(run: str, budget: str) -> str:
 
 
 def comment(run: str) -> str:
-    """Return the comment on a pull request with a kept run, as a quotation."""
+    """Return the comment on a pull request as a quotation, from its kept run."""
     from kept_runs import comment_text, is_kept
 
     lines = comment_text(run).strip().splitlines() if is_kept(run) else [NOT_KEPT]

@@ -4,9 +4,9 @@
 
 The pull requests belong to a new git repository with a C program that counts. In the first one, the program counts 5%
 further. In the second one, only a text changes. ``ci/gate.sh`` builds, measures and judges both, and posts the
-comments to a server in this process. The finished runs become docs/runs/pull-request-*.sqlite.xz, and the generated
-pages are brought up to date. The comments and the reports are also written to build/pull-requests/. Nothing else
-should run meanwhile: up to seven minutes.
+comments to a server in this process. The finished runs become docs/runs/pull-request-*.sqlite.xz, and the page shows
+their comments. The comments and the reports are also written to build/pull-requests/. Nothing else should run
+meanwhile: up to seven minutes.
 
 It needs git and cc. Exits with 1 if the documentation shows other comments than the posted ones, or if the gate gave
 the wrong answer.
@@ -33,7 +33,7 @@ COUNT = 100_000_000
 SLOWER = dict(zip(PULL_REQUESTS, (0.05, 0.0), strict=True))
 CODES = dict(zip(PULL_REQUESTS, (11, 0), strict=True))
 """The exit codes of the gate: the cost of 5% exceeds the budget of 3%, and the cost of 0% does not."""
-PAGES = ROOT / "build/pull-requests"
+PAGE, PAGES = ROOT / "docs/howto/ci.md", ROOT / "build/pull-requests"
 
 
 def measured(name: str, within: str, folder: Path, **variables: str) -> tuple[str, int]:
@@ -68,14 +68,15 @@ def main() -> int:
         (PAGES / f"{name}.md").write_text(posted)
         with run_directory(name) as run:
             write_page(run, PAGES / f"{name}.html")
-        print(f"{name}: the gate ended with {code}, {len(re.findall(r"[^\s|]+", posted))} words: {posted.splitlines()[0]}")
+        words = len(re.findall(r"[^\s|]+", posted))
+        print(f"{name}: the gate ended with {code}, {words} words: {posted.splitlines()[0]}")
         if without_link(posted).split() != comment_text(name).split():
             print(f"{name}: the documentation shows another comment than {PAGES / name}.md", file=sys.stderr)
             ends = 1
         if code != CODES[name]:
             print(f"{name}: expected the exit code {CODES[name]}: measure again at a quieter time", file=sys.stderr)
             ends = 1
-    generated.main()
+    PAGE.write_text(generated.filled(PAGE.read_text()))
     return ends
 
 
