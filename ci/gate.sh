@@ -163,6 +163,7 @@ fi
 
 # the report comes before the gate's table; if there is no report, the gate explains what is wrong with the run
 if [ -z "$base" ] && [ -n "${WB_MARKDOWN:-}" ] && report=$(export COLUMNS=100 NO_COLOR=1 && weigh report -- "$run"); then
+    # shellcheck disable=SC2016  # a fence of Markdown, not a command
     printf '```text\n%s\n```\n\n' "$report" >> "$WB_MARKDOWN"
 fi
 if [ -z "$budgets${WB_AGAINST:-}" ] && [ -n "$command$commands$image" ]; then exit "$measured"; fi

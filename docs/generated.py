@@ -791,6 +791,14 @@ def gate(run: str, budget: str) -> str:
     return f"```text\n{gate_text(run, budget).strip()}\n```" if is_kept(run) else NOT_KEPT
 
 
+def comment(run: str) -> str:
+    """Return the comment on a pull request as a quotation, from its kept run."""
+    from kept_runs import comment_text, is_kept
+
+    lines = comment_text(run).strip().splitlines() if is_kept(run) else [NOT_KEPT]
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
 def replication(study: str) -> str:
     """Return a study's published tables next to the tables of its kept run, and the machine that measured the run."""
     document, facts = _replication(study)
@@ -909,7 +917,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "openmetrics": openmetrics, "studies": studies, "unverified": unverified,
-    "screen": screen, "gate": gate,
+    "screen": screen, "gate": gate, "comment": comment,
     "replication": replication, "examples": examples, "providers": providers, "mechanisms": mechanisms,
     "event-counters": event_counters,
     "protocol": protocol, "members": members, "table-entry": table_entry, "function": function,

@@ -31,6 +31,9 @@ ABOUT = {
 """The runs whose reports are examples, with a description of each. Runs of published studies are added to them."""
 COMPARED = "compare"
 """The name of the example that compares two runs."""
+PULL_REQUESTS = ("pull-request-slower", "pull-request-equal")
+"""The runs of two pull requests that docs/pull_requests.py measured: one slower by 5%, one equal."""
+PULL_REQUEST_BUDGET = "head.*.time<=3%"
 GATE = "A gate on the run `weigh`, as the summary of a CI job shows it:"
 
 
@@ -186,9 +189,24 @@ def gate_text(name: str, budget: str) -> str:
         return _weighbridge(*words, ends=(0, 11, 12, 10), folder=folder)
 
 
+@cache
+def comment_text(name: str) -> str:
+    """Return the comment on a pull request with a kept run, without a link to a report."""
+    with run_directory(name) as directory:
+        gate, comment = directory / "gate.md", directory / "comment.md"
+        budget = ("--budget", PULL_REQUEST_BUDGET)
+        _weighbridge("gate", directory, *budget, "--markdown", gate, ends=(0, 11, 12, 10))
+        _weighbridge("comment", directory, "--add", gate, "--markdown", comment)
+        return comment.read_text()
+
+
 def write_page(directory: Path, page: Path) -> None:
     """Write the page of a run."""
     _weighbridge("report", directory, "--html", page)
+
+
+_TERMINAL = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "GITHUB_ACTIONS": None, "GITLAB_CI": None}
+"""Variables of a terminal, also in a job of a CI service."""
 
 
 def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path = ROOT) -> str:
@@ -200,7 +218,7 @@ def _weighbridge(*words: object, ends: tuple[int, ...] = (0,), folder: Path = RO
 
     output.out.cache_clear()  # it can have the width of an earlier caller
     with chdir(folder):
-        done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": str(WIDTH), "NO_COLOR": "1"})
+        done = CliRunner().invoke(app, [*map(str, words)], env=_TERMINAL)
     code = getattr(done.exception, "exit_code", done.exit_code)
     if code not in ends:
         raise RuntimeError(f"weighbridge {' '.join(map(str, words))} ended with {code}:\n{done.exception}")

@@ -174,6 +174,7 @@ fi
 there "$python" || fail "there is no $python: name one by PYTHON=..."
 new_enough
 
+# shellcheck disable=SC3013  # dash, bash and busybox know -nt, and POSIX.1-2024 has it
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
     say "installing Weighbridge into $venv"
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"

@@ -224,16 +224,26 @@ def test_nothing_to_judge(gate):
     assert (done.returncode, calls) == (2, []) and "WB_STUDY" in done.stderr
 
 
-def test_shellcheck_has_nothing_to_say():
-    if not shutil.which("shellcheck"):
-        pytest.skip("shellcheck is not installed")
-    done = subprocess.run(["shellcheck", str(CI / "gate.sh")], capture_output=True, text=True, check=False)
-    assert done.stdout == ""
-
-
 ACTION = YAML(typ="safe").load(CI.parent / "action.yml")
 JOBS = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")
 JOB, PULL = JOBS[".weighbridge-gate"], JOBS[".weighbridge-merge-request"]
+
+BLOCKS = {
+    **{f"action.yml {each['id']}": each["run"] for each in ACTION["runs"]["steps"] if "run" in each},
+    **{f"{name} {key}": "\n".join(job[key]) for name, job in JOBS.items() for key in job if key.endswith("script")},
+    **{path.name: path.read_text() for path in (CI / "gate.sh", *(CI.parent / "scripts").glob("*.sh"))},
+}
+"""The scripts for users and their CI jobs."""
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_shellcheck_has_nothing_to_say(block: str):
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is not installed")
+    done = subprocess.run(
+        ["shellcheck", "--shell=sh", "-"], input=BLOCKS[block], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
 
 
 def test_the_action_and_the_template_hand_over_what_the_script_reads():

@@ -6,7 +6,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,21 +17,10 @@ from weighbridge.report.comment import marker
 from weighbridge.store.run import RunStore
 
 from .machine import Machine
+from .pull_requests import BUILD, TESTED, WEIGHBRIDGE, job, versions
 from .repositories import commit, git, repository
 
-CI = Path(__file__).parents[2] / "ci"
-WEIGHBRIDGE = f"{sys.executable} -m weighbridge"
-SOURCE = "int main(void) {{ for (volatile long i = 0; i < {count}; i++); return 0; }}\n"
-BUILD = "cc -O1 -o count count.c"
-COUNT = 10_000_000
 METRIC = ("--metric", r"version=regex:version=(\d+),higher,count")
-
-
-def versions(folder: Path, slower: float) -> Path:
-    """A repository whose last commit makes a program slower by a known share."""
-    counts = COUNT, round(COUNT * (1 + slower))
-    files = ({"count.c": SOURCE.format(count=each), "notes": f"{number}"} for number, each in enumerate(counts))
-    return repository(folder, *files)
 
 
 def weigh(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -146,33 +134,6 @@ def test_an_interrupted_command_leaves_no_tree(tmp_path: Path, during: str):
 # -- as a job of GitHub runs it ---------------------------------------------------------------------
 
 
-def job(repo: Path, service: Service, **variables: str) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Run the steps of the action on a pull request; return the gate's end and the job's summary."""
-    folder = repo.parent
-    (folder / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
-    summary = folder / "summary.md"
-    env = {
-        **{name: os.environ[name] for name in ("PATH", "PYTHONPATH", "DOCKER_HOST") if name in os.environ},
-        "HOME": str(folder), "WEIGHBRIDGE_CACHE": str(folder / "cache"),
-        "WEIGHBRIDGE": WEIGHBRIDGE, "WEIGHBRIDGE_ALLOW_CONCURRENT": "yes", "WEIGHBRIDGE_QUICK_TEST": "yes",
-        "GITHUB_ACTIONS": "true", "GITHUB_API_URL": service.address, "GITHUB_REPOSITORY": "o/r",
-        "GITHUB_EVENT_PATH": str(folder / "event.json"), "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_SERVER_URL": "https://github.example", "GITHUB_RUN_ID": "5",
-        "GITHUB_OUTPUT": str(folder / "output"), "GITHUB_TOKEN": "ghs_token", "WB_RUN": "weighbridge-run",
-        "GIT_CONFIG_GLOBAL": "/dev/null", **{f"WB_{name}": value for name, value in variables.items()},
-    }  # fmt: skip
-    command = ["sh", str(CI / "gate.sh")]
-    gate = subprocess.run(
-        command, cwd=repo, env={**env, "WB_MARKDOWN": str(summary)}, capture_output=True, text=True, timeout=500,
-        check=False,
-    )  # fmt: skip
-    posted = subprocess.run(
-        command, cwd=repo, env={**env, "WB_STEP": "comment"}, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert posted.returncode == 0, posted.stderr
-    return gate, summary
-
-
 @pytest.mark.measures
 @pytest.mark.parametrize(("slower", "code", "verdict"), [(0.5, 11, "longer"), (0.0, 0, "within")])
 def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path, slower: float, code: int, verdict: str):
@@ -184,8 +145,9 @@ def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path, slower
     with served(Service()) as service:
         stranger = service.add(f"forged {marker('weighbridge')}", login="somebody", kind="User")
         gate, summary = job(
-            repo, service, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="20s", BUDGET_FILE="budgets.txt"
-        )
+            repo, service, **TESTED, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="20s",
+            BUDGET_FILE="budgets.txt",
+        )  # fmt: skip
         assert gate.returncode == code, gate.stderr
         assert [each["id"] for each in service.comments] == [stranger, stranger + 1]
         text = service.comments[1]["body"]
@@ -196,7 +158,7 @@ def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path, slower
         assert summary.read_text().count("\n| ") > 1 and first in summary.read_text()
         shutil.rmtree(repo / "weighbridge-run")
         commit(repo, {"notes": "once more"})
-        job(repo, service, BASE="HEAD~2", BUILD=BUILD, COMMAND="./count", WITHIN="5s")
+        job(repo, service, **TESTED, BASE="HEAD~2", BUILD=BUILD, COMMAND="./count", WITHIN="5s")
         assert len(service.comments) == 2 and service.comments[1]["body"] != text
     answers = (tmp_path / "output").read_text().splitlines()
     assert answers == [f"answer={'failed' if code else 'passed'}"]
@@ -210,7 +172,7 @@ def test_a_forks_token_leaves_the_text_in_the_summary_and_in_a_file(tmp_path: Pa
     repo = repository(tmp_path / "repo", {"ask": '#!/bin/sh\n[ -z "$GITHUB_TOKEN" ]\n'}, {"other": ""})
     with served(Service()) as service:
         service.faults["POST"] = (403, b"{}", {})
-        gate, summary = job(repo, service, BASE="HEAD^", BUILD="./ask", COMMAND="./ask", WITHIN="2s")
+        gate, summary = job(repo, service, **TESTED, BASE="HEAD^", BUILD="./ask", COMMAND="./ask", WITHIN="2s")
         assert gate.returncode == 0 and service.comments == [], gate.stderr
     written = (repo / "weighbridge-run/comment.md").read_text()
     assert summary.read_text().startswith("**") and written.rstrip().endswith(marker("weighbridge"))
@@ -220,7 +182,7 @@ def test_kept_trees_let_a_gate_go_on_with_the_pairs_of_an_environment(tmp_path: 
     repo = repository(tmp_path / "repo", {"ask": "#!/bin/sh\necho\n"}, {"other": ""})
     with served(Service()) as service:
         gate, _ = job(
-            repo, service, BASE="HEAD^", COMMAND="./ask", WITHIN="2s", IN="bubblewrap", EXTEND="3s",
+            repo, service, **TESTED, BASE="HEAD^", COMMAND="./ask", WITHIN="2s", IN="bubblewrap", EXTEND="3s",
             BUDGETS="head-*.time<=0.0001%",
         )  # fmt: skip
     assert gate.returncode in (11, 12), gate.stderr

@@ -1,7 +1,11 @@
 """`weighbridge.weigh` and the fixture of pytest measure real programs, by the same command as on a command line."""
 
+import lzma
 import os
+import re
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -83,3 +87,15 @@ def test_the_fixture_asserts_a_budget(pytester: pytest.Pytester, monkeypatch: py
     assert (outcomes["passed"], outcomes["failed"]) == (1, 1), result.stdout.str()
     result.stdout.fnmatch_lines(["*test_speed.py::test_beyond*"])
     assert "Traceback" not in result.stdout.str()
+
+
+def test_the_recipe_for_r_gives_the_cost(tmp_path: Path):
+    """The recipe of docs/reference/run-file.md, word for word, on a kept run."""
+    root = Path(__file__).parents[2]
+    if not shutil.which("Rscript") or subprocess.run(["Rscript", "-e", "library(RSQLite)"], check=False).returncode:
+        pytest.skip("needs R with RSQLite: Debian's r-cran-rsqlite")
+    (recipe,) = re.findall(r"```r\n(.*?)```", (root / "docs/reference/run-file.md").read_text(), re.DOTALL)
+    (tmp_path / "run.sqlite").write_bytes(lzma.decompress((root / "docs/runs/weigh.sqlite.xz").read_bytes()))
+    done = subprocess.run(["Rscript", "-e", recipe], cwd=tmp_path, capture_output=True, text=True, check=True)
+    (cost,) = weighbridge.load(tmp_path / "run.sqlite").costs.where(primary=True, control=False)
+    assert float(done.stdout.split()[-1]) == pytest.approx(1 + (cost.cost or 0) / 100, rel=0.02)

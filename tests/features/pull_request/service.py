@@ -65,7 +65,7 @@ def served(service: Service) -> Iterator[Service]:
                 status, text, headers = service.faults[self.command]
             else:
                 status, document = service.answer(self.command, self.path, body)
-                text, headers = json.dumps(document).encode(), {}
+                text, headers = json.dumps(document).encode(), {"Content-Type": "application/json"}
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

@@ -18,7 +18,7 @@ MARK = marker("weighbridge")
 PULL = {"pull_request": {"number": 7}}
 FORK = {
     "workflow_run": {
-        "event": "pull_request", "head_sha": "a" * 40, "head_branch": "fix/#1",
+        "id": 4, "event": "pull_request", "head_sha": "a" * 40, "head_branch": "fix/#1",
         "head_repository": {"owner": {"login": "stranger"}},
     }
 }  # fmt: skip
@@ -223,7 +223,9 @@ def test_the_run_of_a_forks_job_is_posted_to_the_pull_request_of_its_commit(weig
     assert weighbridge("comment", run).out == "comment created\n"
     assert "/api/repos/o/r/issues/7/comments" in {path for _, path, _ in service.asked}
     assert any("head=stranger%3Afix%2F%231" in path for _, path, _ in service.asked)
-    assert "Do not take these figures as proof" in service.comments[0]["body"]
+    body = service.comments[0]["body"]
+    assert "Do not take these figures as proof" in body
+    assert "https://github.example/o/r/actions/runs/4)" in body, "the measuring job has the report, not this one"
 
 
 def test_a_forks_older_commit_is_not_posted(weighbridge, run, github, service):

@@ -40,6 +40,7 @@ class _PullRequest(BaseModel):
 
 
 class _WorkflowRun(BaseModel):
+    id: int = Field(ge=1)
     event: str
     head_sha: str
     head_branch: str | None = None
@@ -53,7 +54,8 @@ class _Event(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CiJob:
-    """A CI job. ``about`` are words about the service. ``page`` is the address of the job's page; empty if unknown.
+    """A CI job. ``about`` are words about the service. ``page`` is the address of the page with the report; empty if
+    unknown.
 
     ``stranger`` is whether the run comes from another job, which the author of the pull request controls.
     """
@@ -75,9 +77,9 @@ def job() -> CiJob | None:
         names = ("SERVER_URL", "REPOSITORY", "RUN_ID")
         server, repository, run = (os.environ.get(f"GITHUB_{name}", "") for name in names)
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        stranger = _event().workflow_run is not None
-        page = _address(f"{server}/{repository}/actions/runs/{run}")
-        return CiJob("GitHub", page, Path(summary) if summary else None, stranger)
+        measuring = _event().workflow_run
+        page = _address(f"{server}/{repository}/actions/runs/{measuring.id if measuring is not None else run}")
+        return CiJob("GitHub", page, Path(summary) if summary else None, stranger=measuring is not None)
     if os.environ.get("GITLAB_CI") == "true":
         return CiJob("GitLab", _address(f"{os.environ.get('CI_JOB_URL', '')}/artifacts/browse"))
     return None
