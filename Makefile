@@ -30,7 +30,7 @@ demo:
 	@scripts/setup.sh
 	.venv/bin/weighbridge run first-look --yes
 
-# The checks and the unit tests run beside the real tests that measure nothing, because these leave CPU time idle. They
+# The checks and the unit tests run during the real tests that measure nothing, because these leave CPU time idle. They
 # have a lower priority. A failure does not stop the rest.
 test: setup
 	@echo "Running the checks, the unit tests and the real tests that measure nothing at the same time, for about 18 minutes."
