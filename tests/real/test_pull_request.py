@@ -182,7 +182,7 @@ def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path):
     with served(Service()) as service:
         stranger = service.add(f"forged {marker('weighbridge')}", login="somebody", kind="User")
         gate, summary = job(
-            repo, service, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="8s", BUDGET_FILE="budgets.txt"
+            repo, service, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="10s", BUDGET_FILE="budgets.txt"
         )
         assert gate.returncode == 11, gate.stderr
         assert [each["id"] for each in service.comments] == [stranger, stranger + 1]
