@@ -23,20 +23,20 @@
 # start. That was half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart alone setup calibrate monitoring \
-	gvisor youki kubernetes dist deb docs
+.PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart unmeasured alone setup \
+	calibrate monitoring gvisor youki kubernetes dist deb docs
 
 demo:
 	@scripts/setup.sh
 	.venv/bin/weighbridge run first-look --yes
 
-# The checks and the unit tests run during the first real tests, which leave half of the CPU time idle. They run at a
-# lower priority. A failure does not stop the rest.
+# The checks and the unit tests run during the real tests that measure nothing, because these leave CPU time idle. They
+# have a lower priority. A failure does not stop the rest.
 test: setup
-	@echo "Running the checks, the unit tests and the first real tests at the same time: this part takes about ten minutes."
-	@echo "Each prints its output when it has finished."
-	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target side_by_side check unit; first=$$?; \
-	$(MAKE) --no-print-directory --keep-going apart alone; exit $$((first | $$?))
+	@echo "Running the checks, the unit tests and the real tests that measure nothing at the same time, for about 18 minutes."
+	@echo "Each part prints its output when it has finished."
+	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured check unit; first=$$?; \
+	$(MAKE) --no-print-directory alone; exit $$((first | $$?))
 
 # The system's packages (root installs them) and .venv.
 setup:
@@ -73,9 +73,10 @@ real-hosted: $(VENV)
 # Where the real tests are. To collect all other tests takes 7 to 15 s of CPU time in each of six processes.
 REAL = tests/real tests/pythons tests/release tests/hostile tests/cli/test_before_consent.py tests/userland/test_c_programs.py tests/workloads/test_agent_session_programs.py
 
-# Real tests that measure nothing, two at a time. Failed tests run once more, alone. Failures are recorded in a separate
-# cache folder because the unit tests record theirs at the same time.
-side_by_side: OWN_CACHE = -o cache_dir=.pytest_cache/side_by_side
+# Failures are recorded in separate cache folders because the unit tests record theirs at the same time.
+side_by_side apart: OWN_CACHE = -o cache_dir=.pytest_cache/$@
+
+# Real tests that measure nothing, two at a time. Failed tests run once more, alone.
 side_by_side: setup
 	.venv/bin/pytest $(REAL) -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20 $(OWN_CACHE) \
 	|| .venv/bin/pytest $(REAL) -m "real and side_by_side" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
@@ -84,10 +85,14 @@ side_by_side: setup
 # machine, if tests/own_machine.sh works here. A worker cannot reach the socket of the rerun plug-in, so failed tests
 # run once more in a second call, when nothing competes with them for CPU time.
 apart: setup
-	.venv/bin/pytest $(REAL) -m "real and apart" -p no:rerunfailures -rs --durations 30 \
+	.venv/bin/pytest $(REAL) -m "real and apart" -p no:rerunfailures -rs --durations 30 $(OWN_CACHE) \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
 	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python") \
-	|| .venv/bin/pytest $(REAL) -m "real and apart" --last-failed --last-failed-no-failures none -rsR
+	|| .venv/bin/pytest $(REAL) -m "real and apart" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
+
+# One after the other, whatever `make test` has in parallel.
+unmeasured:
+	@MAKEFLAGS= $(MAKE) --no-print-directory --keep-going side_by_side apart
 
 # Real tests that measure, one at a time.
 alone: setup

@@ -38,6 +38,8 @@ cgroup_mounts=$(grep -E '^[^ ]+ /sys/fs/cgroup[ /]' /proc/self/mounts | grep ' c
 mount -t proc proc /proc
 for folder in /etc /opt /var/lib; do
     mkdir -p "$private/upper$folder" "$private/work$folder"
+    # engines of other tests make and remove these folders of the real machine, which an overlay would show
+    for name in docker containerd; do mknod "$private/upper$folder/$name" c 0 0; done # hides the name (a whiteout)
     mount -t overlay -o "lowerdir=$folder,upperdir=$private/upper$folder,workdir=$private/work$folder" own "$folder"
 done
 mkdir -p "$private/tmp"

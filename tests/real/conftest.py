@@ -58,10 +58,15 @@ Those that take longest are first: none is to run alone at the end. Not those of
 before and after, or that measure milliseconds (``measures(alone=True)``).
 """
 
+LONGEST = (
+    "pods", "test_run", "test_wrapper", "test_system_containers", "test_tutorial", "test_pull_request",
+    "test_secrets", "test_fleet", "test_hostile_runs", "test_networks", "test_unprivileged", "test_weigh",
+    "test_apptainer", "test_faults_between_hosts", "test_life", "test_interruptions", "test_slurm",
+)  # fmt: skip
+"""The modules, and the folder, that come first of what is ``apart``, for the same reason."""
 
 OF_THIS_MACHINE = (
     "test_engine_of_another_machine_is_refused",  # a process namespace is its other machine
-    "test_every_panel_draws",  # of a network card
     "test_root_of_a_user_namespace_has_its_data",  # podman unmounts what other mounts hide there
 )
 """Tests that do not work on what only looks like a machine of its own (own_machine.sh)."""
@@ -86,10 +91,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    """Where a test comes: those of pods, which one worker has all of, are first of what is apart."""
-    if item.path.stem in SIDE_BY_SIDE:
-        return SIDE_BY_SIDE.index(item.path.stem)
-    return 98 if item.path.parent.name == "pods" else 99
+    """Return the position of a test's module; one worker has all tests of pods."""
+    order = (*SIDE_BY_SIDE, *LONGEST)
+    name = "pods" if item.path.parent.name == "pods" else item.path.stem
+    return order.index(name) if name in order else len(order)
 
 
 @pytest.fixture(scope="session")
@@ -147,14 +152,14 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     everything = [each for each in registry.workloads().values() if each.kind not in NOT_IN_IMAGES]
     with_java = kept_userland(everything)
     enough = {*_spec(_small()).packages}
-    few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
+    distinct = {key_of(spec): spec for spec in (each.userland() for each in everything)}
+    few = [some for number in (1, 2, 3) for some in itertools.combinations(distinct.values(), number)]
     many = [
         [registry.workloads()[kind] for kind in kinds_in_every_environment(calls_back)]
         for calls_back in (False, True)
     ]
     many += [[registry.workloads()[cell.kind] for cell in load(name).cells] for name in ("noise", "first-look")]
-    for some in (*few, *many, _small(), _light(), everything):
-        spec = _spec(some)
+    for spec in (*map(UserlandSpec.union, few), *map(_spec, (*many, _small(), _light(), everything))):
         link = folder / "userlands" / key_of(spec)
         smallest = small_userland if {*spec.packages} <= enough else userland
         if not link.exists():

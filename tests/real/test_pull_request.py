@@ -135,37 +135,33 @@ def test_an_interrupted_command_leaves_no_tree(tmp_path: Path, during: str):
 
 
 @pytest.mark.measures
-@pytest.mark.parametrize(("slower", "code", "verdict"), [(0.5, 11, "longer"), (0.0, 0, "within")])
-def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path, slower: float, code: int, verdict: str):
+def test_a_pull_request_gets_one_comment_with_its_verdict(tmp_path: Path):
     if not shutil.which("cc"):
         pytest.skip("needs cc")
-    repo = versions(tmp_path / "repo", slower)
+    repo = versions(tmp_path / "repo", slower=0.5)
     (repo / "budgets.txt").write_text("# at most this\nhead.*.time<=25%   # generous\n")
     git(repo, "add", "."), git(repo, "commit", "--quiet", "--amend", "--no-edit")
     with served(Service()) as service:
         stranger = service.add(f"forged {marker('weighbridge')}", login="somebody", kind="User")
         gate, summary = job(
-            repo, service, **TESTED, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="20s",
+            repo, service, **TESTED, BASE="HEAD^", BUILD=BUILD, COMMAND="./count", WITHIN="10s",
             BUDGET_FILE="budgets.txt",
         )  # fmt: skip
-        assert gate.returncode == code, gate.stderr
+        assert gate.returncode == 11, gate.stderr
         assert [each["id"] for each in service.comments] == [stranger, stranger + 1]
         text = service.comments[1]["body"]
         first = text.partition("\n")[0]
-        assert first.startswith("**") and (verdict in first or not slower), first
+        assert first.startswith("**") and "longer" in first, first
         for expected in ("or more", "Control passed", "Gate", "actions/runs/5", marker("weighbridge")):
             assert expected in text, expected
         assert summary.read_text().count("\n| ") > 1 and first in summary.read_text()
-        shutil.rmtree(repo / "weighbridge-run")
-        commit(repo, {"notes": "once more"})
-        job(repo, service, **TESTED, BASE="HEAD~2", BUILD=BUILD, COMMAND="./count", WITHIN="5s")
-        assert len(service.comments) == 2 and service.comments[1]["body"] != text
-    answers = (tmp_path / "output").read_text().splitlines()
-    assert answers == [f"answer={'failed' if code else 'passed'}"]
-    if slower:
         with RunStore(repo / "weighbridge-run") as store:
             (row,) = [row for report in analyse(store).headlines for row in report.comparisons if not row.aa]
         assert row.cost is not None and row.cost.penalty.low < 50 < row.cost.penalty.high + 15
+        shutil.rmtree(repo / "weighbridge-run")
+        commit(repo, {"notes": "once more"})
+        job(repo, service, **TESTED, BASE="HEAD~2", BUILD=BUILD, COMMAND="./count", WITHIN="2s")
+        assert len(service.comments) == 2 and service.comments[1]["body"] != text
 
 
 def test_a_forks_token_leaves_the_text_in_the_summary_and_in_a_file(tmp_path: Path):

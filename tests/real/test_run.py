@@ -38,6 +38,10 @@ SMALL = {
 """What makes a workload short, where it is not ``duration: 1s``."""
 
 
+REPEATED = ("waited for a lost message", "did not listen on")
+"""Parts of the messages of trials that fail, and are repeated, if the machine is busy."""
+
+
 def small(kind: str) -> str:
     """The workload as a line of a study file."""
     return f"{kind}: {{kind: {kind}, {SMALL.get(kind, 'duration: 1s')}}}"
@@ -47,7 +51,6 @@ CALL_BACK = kinds_in_every_environment(calls_back=True)
 FEW = ("iperf3", "redis-benchmark")
 
 
-@pytest.mark.measures
 @pytest.mark.parametrize(
     ("kinds", "names"),
     [
@@ -71,7 +74,7 @@ def test_every_workload_and_every_environment(machine: Machine, tmp_path: Path, 
     assert done.stdout.splitlines()[-1] == f"report: {run / 'report.html'}"
     machine.must_be_unchanged()
 
-    saved = trials(run)
+    saved = [row for row in trials(run) if not any(each in row["message"] for each in REPEATED)]
     assert len(saved) == len(environments) * len(workloads)
     assert {row["outcome"] for row in saved} == {"ok"}
     known = facts(run)

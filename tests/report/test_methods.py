@@ -21,6 +21,7 @@ import pytest
 from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.run_result import document_json
+from weighbridge.features.archive.entry import entry_of
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
@@ -65,6 +66,7 @@ def test_every_number_of_a_kept_run_is_in_the_run(name: str, tmp_path: Path):
         for known in sorted(known_texts(document, database), key=len, reverse=True):
             text = text.replace(known, "")
         assert {*NUMBER.findall(text)} <= {*numbers(document, database)}
+        assert entry_of(store, analysis).costs, "a registry lists it"
         assert is_plain(latex(" ".join(sentences)))
 
 

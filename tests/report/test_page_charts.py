@@ -101,7 +101,6 @@ def test_every_link_of_the_page_leads_somewhere_and_every_chart_has_its_layers(o
     definitions = [json.loads(text) for text in texts]
     ids = {attrs.get("id") for _, attrs in page.elements}
     for each in definitions:
-        (alt.VConcatChart if "vconcat" in each else alt.LayerChart).validate(each)
         linked = [
             row[key]
             for rows in each.get("datasets", {}).values()
@@ -110,6 +109,8 @@ def test_every_link_of_the_page_leads_somewhere_and_every_chart_has_its_layers(o
             if key in row
         ]
         assert {link.removeprefix("#") for link in linked} <= ids
+    for each in {chart_words(each): each for each in definitions}.values():  # the schema takes any rows
+        (alt.VConcatChart if "vconcat" in each else alt.LayerChart).validate({**each, "datasets": {}})
     found = Counter(map(chart_words, definitions))
     assert_sentence("\n".join(f"{count} of: {words}" for words, count in found.items()))
 

@@ -28,7 +28,6 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.unpacking import ENDING, MOST_PACKED, MOST_UNPACKED, unpacked
 
-DOCS_RUNS = Path(__file__).parents[3] / "docs/runs"
 HOST = {
     "CPU": "Imaginary(R) CPU @ 2.00GHz", "CPUs online": "0-1,4", "memory": "23.5 GiB", "virtualisation": "kvm",
     "machine id": "0123456789abcdef", "node": "lab-7.example.org", "placed by": "Slurm job 17 on lab-7",
@@ -391,8 +390,3 @@ def test_a_damaged_file_is_named_by_its_place():
         unpacked(lzma.compress(b"x")[:-1], "machines/a/b/c.sqlite.xz")
     with raises_sentence(RunDirectoryError), opened(lzma.compress(b"x" * 5000), "machines/a/b/c.sqlite.xz"):
         pass
-
-
-def test_every_run_of_the_documentation_can_be_listed():
-    for path in DOCS_RUNS.glob(f"*{ENDING}"):
-        assert registry_folder.read_run(path.read_bytes(), path.name).entry.costs
