@@ -226,6 +226,8 @@ def kept() -> Iterator[dict[str, str]]:
         kept_runs.run_directory("first-look") as large,
     ):
         runs = {"RUN": run, "run": run, "OLD-RUN": older, "first": first, "runs": run.parent, "large": large}
+        study = "results/machines/MACHINE/STUDY"
+        runs |= {study: run.parent, f"{study}/RUN-ID.sqlite.xz": kept_runs.kept_file(kept_runs.SERVER_LATER)}
         yield {name: str(path) for name, path in runs.items()}
 
 
