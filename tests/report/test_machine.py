@@ -21,7 +21,7 @@ KEYS = {
     "baseline_value", "value", "cost", "cost_low", "cost_high", "cost_unit", "noise_low", "noise_high",
     "scale", "typical", "low", "high", "geometric", "arithmetic", "rounds", "exploratory", "adjusted_p", "verdict",
     "visible_cost", "rounds_to_settle", "seconds_to_settle", "unresolved", "hidden", "pairs", "remarks",
-    "layers", "emulated", "baseline_emulated",
+    "layers", "emulated", "baseline_emulated", "against",
 }  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def test_csv_comes_back_as_it_was(run, tmp_path):
 def test_csv_of_nothing_has_its_columns(run, tmp_path):
     measurements, costs = write_csv(run(costs={}, blocks=0), tmp_path)
     assert measurements.read_text().startswith("trial,round,attempt,order,environment,workload,level,metric,unit")
-    assert costs.read_text().startswith("environment,workload,level,metric,unit,better,baseline_value")
+    assert costs.read_text().startswith("environment,against,workload,level,metric,unit,better,baseline_value")
 
 
 def test_csv_keeps_differences(run, tmp_path):

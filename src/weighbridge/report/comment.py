@@ -32,7 +32,8 @@ _FROM_STRANGER = (
     "The author of this pull request can change the job that measured this. Do not take these figures as proof."
 )
 _DETECTABLE = (
-    "Detectable: the smallest cost that this run would probably have called different. A few slow trials raise it."
+    "Detectable: a cost of at least this size would probably have been called different. Slow trials raise this "
+    "figure more than they widen the interval."
 )
 _NOTHING_DIFFERED = "Nothing else that Weighbridge records differed."
 
