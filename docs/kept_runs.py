@@ -72,7 +72,8 @@ def is_kept(name: str) -> bool:
     return any((folder / f"{name}.sqlite.xz").exists() for folder in KEPT)
 
 
-def _archive(name: str) -> Path:
+def kept_file(name: str) -> Path:
+    """Return the file of a kept run."""
     return next(path for folder in KEPT if (path := folder / f"{name}.sqlite.xz").exists())
 
 
@@ -93,7 +94,7 @@ def _runs(*names: str) -> Iterator[Path]:
         for name in names:
             directory = Path(folder) / "runs" / name
             directory.mkdir(parents=True)
-            (directory / DATABASE).write_bytes(unpacked(_archive(name).read_bytes(), name))
+            (directory / DATABASE).write_bytes(unpacked(kept_file(name).read_bytes(), name))
         yield Path(folder)
 
 

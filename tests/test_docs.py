@@ -208,10 +208,6 @@ NOT_KEPT = ("after.", "versions", "--base", "head.")
 """Parts of commands about runs of two versions, of which the project keeps none."""
 
 
-KEPT_FILE = str(ROOT / f"docs/runs/{kept_runs.SERVER_LATER}.sqlite.xz")
-"""Stands for the kept files that commands name."""
-
-
 def runs_here(each: Shown) -> bool:
     """Whether a command is run here: the examples of ``--help`` have runs that only exist as names."""
     name, *words = each.words[1:]
@@ -230,7 +226,9 @@ def kept() -> Iterator[dict[str, str]]:
         kept_runs.run_directory("first-look") as large,
     ):
         runs = {"RUN": run, "run": run, "OLD-RUN": older, "first": first, "runs": run.parent, "large": large}
-        runs["results/machines/MACHINE/STUDY"] = run.parent
+        study = "results/machines/MACHINE/STUDY"
+        runs |= {study: run.parent, f"{study}/RUN-ID.sqlite.xz": kept_runs.kept_file(kept_runs.SERVER_LATER)}
+        runs["docs/runs/first-look.sqlite.xz"] = kept_runs.kept_file("first-look")
         yield {name: str(path) for name, path in runs.items()}
 
 
@@ -245,7 +243,6 @@ def test_a_command_that_is_shown_runs(each: Shown, kept, tmp_path: Path, monkeyp
     names_costs = {"--budget", "--fail-if", "--table"} & {*words}
     named = "first" if ".time<" in each.line else "large" if names_costs else "RUN"
     words = [kept[named] if word == "RUN" else kept.get(word, word) for word in words]
-    words = [KEPT_FILE if word.endswith(".sqlite.xz") else word for word in words]
     if name == "weigh" and "--save" not in words:
         inside = ["--in", "netns,bridge"] if "--server" in words else []  # else an engine is asked for
         words = ["--save", "made.yaml", *inside, *words]

@@ -31,7 +31,9 @@ URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}(/[A-Za-z0-9._~:/?#@!$&'*+,
 _FROM_STRANGER = (
     "The author of this pull request can change the job that measured this. Do not take these figures as proof."
 )
-_DETECTABLE = "Detectable: the smallest cost that this run would probably have detected."
+_DETECTABLE = (
+    "Detectable: the smallest cost that this run would probably have called different. A few slow trials raise it."
+)
 _NOTHING_DIFFERED = "Nothing else that Weighbridge records differed."
 
 
@@ -87,7 +89,7 @@ def _listed(texts: list[str]) -> Iterator[str]:
 
 
 def _heads(analysis: Analysis) -> tuple[str, ...]:
-    before, after = (BASE, HEAD) if analysis.plan.pairs else (display_name(analysis.baseline), "isolated")
+    before, after = (BASE, HEAD) if analysis.plan.pairs else (display_name(analysis.baseline), "value")
     cost = f"cost [{level(analysis.confidence)}]"
     return "metric", "environment", before, after, cost, "rounds", "verdict", "detectable"
 

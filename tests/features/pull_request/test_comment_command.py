@@ -246,14 +246,15 @@ def test_a_forks_run_is_checked_before_it_is_read(weighbridge, run, github, serv
     assert service.asked == []
 
 
-@pytest.mark.parametrize("words", [("--name", "a b"), ("--page", "ftp://a"), ()])
+@pytest.mark.parametrize("words", [("--name", "a b"), ("--page", "ftp://a"), (), ("--markdown", "-", "--json")])
 def test_a_wrong_command_line_is_one_sentence(weighbridge, run, service, words):
     one_sentence(weighbridge("comment", run, *words), 2)
 
 
 def test_outside_of_ci_it_is_a_file(weighbridge, run, service, tmp_path):
     assert weighbridge("comment", run, "--markdown", tmp_path / "a.md").code == 0
-    assert (tmp_path / "a.md").read_text().startswith("**head")
+    text = (tmp_path / "a.md").read_text()
+    assert text.startswith("**head") and weighbridge("comment", run, "--markdown", "-").out == text
 
 
 def test_no_token_is_posted_whatever_the_build_left(weighbridge, run, github, service, tmp_path):

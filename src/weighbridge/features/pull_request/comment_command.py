@@ -21,6 +21,9 @@ from weighbridge.store.safe_folder import open_named_file
 from weighbridge.store.unpacking import MOST_UNPACKED
 
 
+STANDARD_OUTPUT = Path("-")
+
+
 def comment(options: CommentOptions) -> None:
     """Write the comment of a run to a file, and post it; if that is not possible, to the job's summary.
 
@@ -36,6 +39,8 @@ def comment(options: CommentOptions) -> None:
     ours = job()
     if ours is None and options.markdown is None:
         fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
+    if options.markdown == STANDARD_OUTPUT and options.as_json:
+        fail("--json and --markdown - both use standard output: choose one", WRONG_COMMAND_LINE)
     text = redacted(_text(options, ours))
     _append(options.markdown, text)
     outcome: Outcome = "not-posted"
@@ -47,6 +52,9 @@ def comment(options: CommentOptions) -> None:
 
 def _append(file: Path | None, text: str) -> None:
     if file is None:
+        return
+    if file == STANDARD_OUTPUT:
+        print(text, end="", flush=True)
         return
     try:
         with os.fdopen(open_named_file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "a") as target:

@@ -26,7 +26,7 @@ class CommentOptions:
     add: Path | None = option(
         "--add FILE", "Also post this Markdown, for example of weighbridge gate --markdown FILE.", WHAT
     )
-    markdown: Path | None = option("--markdown FILE", "Also write the comment to this file.", OUTPUT)
+    markdown: Path | None = option("--markdown FILE", "Also append the comment to this file; - prints it.", OUTPUT)
     as_json: bool = json_flag()
 
 
