@@ -305,7 +305,7 @@ def sentences_of(analysis: Analysis) -> Iterator[str]:
                 yield f"path: {difference_words(unlike)}"
     for shown in matrix.matrix(analysis).rows:
         cells = [matrix.large(shown, cell) for cell in shown.cells if cell is not None]
-        yield f"table: {' | '.join((matrix.native(analysis, shown), *cells))}"
+        yield f"table: {' | '.join((*matrix.reference_values(analysis, shown), *cells))}"
 
 
 @pytest.mark.parametrize("name", [*RUNS, *CHANGED])

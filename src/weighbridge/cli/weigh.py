@@ -710,7 +710,7 @@ def _require_programs(
 ) -> None:
     """Exit with a message if this machine does not have a command's program, unless a placeholder names it.
 
-    Programs start in ``folder``; ``message`` has the words about it, and what the user can try.
+    Programs start in ``folder``; ``message``: the words about it, and a hint.
     """
     for command in commands:
         try:

@@ -20,7 +20,6 @@ from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.safe_folder import open_named_file
 from weighbridge.store.unpacking import MOST_UNPACKED
 
-
 STANDARD_OUTPUT = Path("-")
 
 
