@@ -228,6 +228,7 @@ def kept() -> Iterator[dict[str, str]]:
         runs = {"RUN": run, "run": run, "OLD-RUN": older, "first": first, "runs": run.parent, "large": large}
         study = "results/machines/MACHINE/STUDY"
         runs |= {study: run.parent, f"{study}/RUN-ID.sqlite.xz": kept_runs.kept_file(kept_runs.SERVER_LATER)}
+        runs["docs/runs/first-look.sqlite.xz"] = kept_runs.kept_file("first-look")
         yield {name: str(path) for name, path in runs.items()}
 
 

@@ -14,7 +14,7 @@ from weighbridge.report.terminal import print_report
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, large, matrix
-from weighbridge.report.text.next_step import rounds_sentence
+from weighbridge.report.text.next_step import rounds_sentence, weigh_again
 from weighbridge.report.text.paths import TITLE
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import undecided_lines
@@ -86,6 +86,7 @@ def test_what_more_blocks_would_decide_is_a_command(run):
     step = more_rounds(few)
     assert step is not None and (step.aim, step.rounds) == ("reliable-verdicts", 10)
     assert "10 rounds" in rounds_sentence(step, few)
+    assert weigh_again(step, few) == "Next: measure again with --rounds 10. They give a reliable verdict."
     assert more_rounds(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
     assert more_rounds(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
 

@@ -323,7 +323,7 @@ def _costs_so_far(estimates: Sequence[CostEstimate], expected: str) -> str:
     if widest.target is not None:
         parts.append(expected or f"target {margin(widest.target)}")
     if len(estimates) > 1:
-        parts[0] = f"widest {parts[0]}"
+        parts[0] = f"widest interval, {parts[0]}"
     if len(estimates) > 1 and widest.target is not None:
         parts.insert(0, f"{sum(map(_reached, estimates))} of {len(estimates)} costs precise enough")
     return "; ".join(parts)

@@ -134,8 +134,10 @@ def _study(options: WeighOptions, revisions: Revisions | None) -> Study:
         one = what.server is None or what.against is not None
         environments = environments or [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
     elif not what.shell and save is None:
-        for place, folder in _start_folders(revisions):
-            _require_programs(commands, _variables(what.env), folder, place)
+        unbuilt = revisions is not None and options.versions.build is None
+        hint = "add --build COMMAND if a build makes it" if unbuilt else "add --shell"
+        for place, folder in _start_folders(revisions, built=not unbuilt):
+            _require_programs(commands, _variables(what.env), folder, (place, hint))
     wrappers = _wrappers(options.where.wrap, environments, program["userland"])
     if not environments and not wrappers and what.against is None and revisions is None:
         environments = [*_default_inside(program, save=save is not None)]
@@ -245,12 +247,13 @@ def _words(option: str, line: str | None) -> list[str]:
         fail(f"{option}: {error}", WRONG_COMMAND_LINE)
 
 
-def _start_folders(revisions: Revisions | None) -> list[tuple[str, Path]]:
+def _start_folders(revisions: Revisions | None, *, built: bool) -> list[tuple[str, Path]]:
     """Return the folders in which the program starts, each with words for messages."""
     if revisions is None:
         return [("", Path())]
-    built = (each for each in revisions.both if each.commit)
-    return [(f" in {each.name} ({each.short_commit}) after its build", each.folder) for each in built]
+    after = "after its build" if built else "without --build"
+    versions = (each for each in revisions.both if each.commit)
+    return [(f" in {each.name} ({each.short_commit}) {after}", each.folder) for each in versions]
 
 
 def _commands_without_image(what: What, command: Sequence[str]) -> list[Sequence[str] | str | None]:
@@ -703,11 +706,11 @@ def _require_text(what: What, command: Sequence[str]) -> None:
 
 
 def _require_programs(
-    commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any], folder: Path, place: str
+    commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any], folder: Path, message: tuple[str, str]
 ) -> None:
     """Exit with a message if this machine does not have a command's program, unless a placeholder names it.
 
-    Programs start in ``folder``; ``place`` are the words about it.
+    Programs start in ``folder``; ``message``: the words about it, and a hint.
     """
     for command in commands:
         try:
@@ -718,7 +721,8 @@ def _require_programs(
             continue
         name = words[0]
         if "/" in name and not (folder / name).exists():
-            fail(f"{name}: no such program{place}. Check the path, or add --shell", WRONG_COMMAND_LINE)
+            place, hint = message
+            fail(f"{name}: no such program{place}. Check the path, or {hint}", WRONG_COMMAND_LINE)
         if "/" in name and not os.access(folder / name, os.X_OK):
             fail(
                 f"{name} is not executable: run chmod +x {name}, or put its interpreter before it", WRONG_COMMAND_LINE

@@ -225,7 +225,7 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     step = more_rounds(analysis)
     if step is not None and not run.lasting:
-        yield from styled(weigh_again(step), "dim").wrap(Console(width=width), width)
+        yield from styled(weigh_again(step, analysis), "dim").wrap(Console(width=width), width)
     elif step is not None:
         words = rounds_sentence(step, analysis).removesuffix(".")
         commands.insert(0, (words, f"{start} --rounds {step.rounds}"))

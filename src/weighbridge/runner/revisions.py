@@ -143,7 +143,7 @@ def _commit(ref: str) -> str:
                 "(actions/checkout: fetch-depth: 0)"
             )
         remote = "\0" not in ref and _commit_or_none(f"origin/{ref}")
-        hint = f". Did you mean origin/{shown}?" if remote else ""
+        hint = f". Did you mean origin/{shown}?" if remote else ": name a branch, a tag or a commit"
         raise Unavailable(f"the repository has no commit '{shown}'{hint}")
     return commit
 

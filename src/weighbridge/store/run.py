@@ -74,7 +74,9 @@ class RunStore(RunReader):
         if not writable and not os.path.lexists(directory):
             raise RunDirectoryError(f"there is no directory {directory}")
         if not writable and not os.path.lexists(directory / DATABASE):
-            raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
+            raise RunDirectoryError(
+                f"{directory} is not a run directory (it has no {DATABASE}): name one, or a kept file"
+            )
         with contextlib.ExitStack() as undo, saving(directory):
             undo.push(self._closing)
             self._own = self._names_to_discard() if writable else ()

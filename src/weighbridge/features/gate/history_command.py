@@ -22,7 +22,9 @@ def history(options: HistoryOptions) -> None:
     for each in folder.skipped:
         err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
     if not folder.runs:
-        raise RunDirectoryError(f"{options.directory} has no readable run: name a folder with run directories")
+        raise RunDirectoryError(
+            f"{options.directory} has no readable run: name a folder with run directories or kept files"
+        )
     document = history_document(folder)
     if options.page is not None:
         write_document(document, options.page)

@@ -23,7 +23,7 @@ LONG = 25
 
 def history_document(history: History) -> doc.Document:
     """Return the document of the runs of a folder."""
-    heading = f"The {plural(len(history.runs), 'run')} of {history.folder.resolve().name}"
+    heading = f"{plural(len(history.runs), 'run')} in {history.folder.resolve().name}"
     hint = say("To test whether two runs differ: ", doc.Code("weighbridge compare RUN RUN"), tone=Tone.DIM)
     blocks = *_significant(history), *_runs(history), *_costs(history), hint
     return doc.Document("history", heading, heading, blocks)

@@ -21,7 +21,9 @@ class Annotations(StrEnum):
 class CompareOptions:
     """Compare runs of one study: what changed, and how much each cost changed."""
 
-    runs: list[Path] = argument("RUN...", "Two or more run directories. Each is compared with the first.")
+    runs: list[Path] = argument(
+        "RUN...", "Two or more run directories or kept files. Each is compared with the first."
+    )
     as_json: bool = json_flag()
     as_markdown: bool = flag("--markdown", "Print Markdown to standard output, and nothing else.", OUTPUT)
     page: Path | None = option("--html FILE", "Write a page with all runs in every chart.", OUTPUT)
@@ -64,7 +66,7 @@ class HistoryOptions:
     Unreadable runs are skipped and named on standard error.
     """
 
-    directory: Path = argument("DIR", "A folder with runs, or with folders of runs.")
+    directory: Path = argument("DIR", "A folder with run directories or kept files, or with folders of them.")
     as_json: bool = json_flag()
     page: Path | None = option("--html FILE", "Write a page with the cost of each primary metric over time.")
 

@@ -34,7 +34,7 @@ def next_steps(
     if (step := more_rounds(analysis)) is not None:
         yield SuggestedStep(
             code=step.aim,
-            reason=reason_of(rounds_sentence(step, analysis) if lasting else weigh_again(step)),
+            reason=reason_of(rounds_sentence(step, analysis) if lasting else weigh_again(step, analysis)),
             command=(*start, "--rounds", str(step.rounds)) if lasting else None,
             seconds=step.seconds,
         )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -71,7 +72,9 @@ def _subject(store: RunStore, analysis: Analysis, document: RunResult) -> Iterat
     levels = f" at {len(analysis.labels)} levels in all" if len(analysis.labels) > len(workloads) else ""
     names = listed([_with_kind(name, kind) for name, kind in workloads.items()])
     what = f"the {'workload' if len(workloads) == 1 else 'workloads'} {names}{levels}"
-    baseline = _with_kind(reference_words(analysis), kinds.get(analysis.baseline, ""))
+    baseline = reference_words(analysis)
+    if baseline == display_name(analysis.baseline):  # and not one baseline in each environment
+        baseline = _with_kind(baseline, kinds.get(analysis.baseline, ""))
     others = [_with_kind(display_name(name), kinds.get(name, "")) for name in analysis.others]
     version = document.versions.weighbridge or "(unknown version)"
     if others:
@@ -158,7 +161,8 @@ def _machine(facts: Mapping[str, str]) -> str:
 
 
 def _programs(document: RunResult) -> Iterator[str]:
-    engines = [*dict.fromkeys(document.engine.values())]
+    # bubblewrap's version repeats its name
+    engines = [*dict.fromkeys(re.sub(r"^(\S+) \1 ", r"\1 ", each) for each in document.engine.values())]
     if engines:
         yield f"environments were made with {listed(engines)}."
     packages = {

@@ -53,18 +53,25 @@ def rounds_sentence(step: MoreRounds, analysis: Analysis) -> str:
     For example ``Next: about 24 rounds (2 min more) would probably decide every undecided comparison.``
     """
     more = f" ({duration_text(step.seconds)} more)" if step.seconds is not None else ""
-    price = _price(analysis)
+    about = "" if step.aim == "reliable-verdicts" else "about "
+    return f"Next: {about}{step.rounds} rounds{more} {_gain(step, analysis)}.{_price(analysis)}"
+
+
+def weigh_again(step: MoreRounds, analysis: Analysis) -> str:
+    """Return the next step for a run that cannot be continued.
+
+    For example ``Next: measure again with --rounds 24. They would probably decide the undecided comparison.``
+    """
+    return f"Next: measure again with --rounds {step.rounds}. They {_gain(step, analysis)}."
+
+
+def _gain(step: MoreRounds, analysis: Analysis) -> str:
+    """Return what the rounds would do."""
     if step.aim == "reliable-verdicts":
-        verdicts = "a reliable verdict" if step.compared == 1 else "reliable verdicts"
-        return f"Next: {step.rounds} rounds{more} give {verdicts}.{price}"
-    missed = f"would probably reach {margin(analysis.target or 0.0)}"
-    end = missed if step.aim == "target-missed" else _settles(step.undecided, step.decided)
-    return f"Next: about {step.rounds} rounds{more} {end}.{price}"
-
-
-def weigh_again(step: MoreRounds) -> str:
-    """Return the next step for a run that cannot be continued."""
-    return f"Next: measure again with --rounds {step.rounds}, which would probably decide more."
+        return f"give {'a reliable verdict' if step.compared == 1 else 'reliable verdicts'}"
+    if step.aim == "target-missed":
+        return f"would probably reach {margin(analysis.target or 0.0)}"
+    return _settles(step.undecided, step.decided)
 
 
 def obstacle_sentence(obstacle: Obstacle, analysis: Analysis) -> str:
