@@ -109,7 +109,7 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
 @pytest.mark.usefixtures("unchanged")
 def test_commands_start_in_an_open_pod(cluster: Cluster, tmp_path: Path):
     run, path = tmp_path / "run", tmp_path / "study.yaml"
-    path.write_text(COMMANDS % json.dumps(host_options(cluster, 0)))
+    path.write_text(COMMANDS % json.dumps(host_options(cluster, 0, privileged=True)))
     ended = weighbridge("run", path, "--rehearsal", "--out", run, "--yes")
     assert ended.code == 0, ended
     rows = trials(run)
