@@ -71,7 +71,8 @@ def _subject(store: RunStore, analysis: Analysis, document: RunResult) -> Iterat
     levels = f" at {len(analysis.labels)} levels in all" if len(analysis.labels) > len(workloads) else ""
     names = listed([_with_kind(name, kind) for name, kind in workloads.items()])
     what = f"the {'workload' if len(workloads) == 1 else 'workloads'} {names}{levels}"
-    baseline = _with_kind(reference_words(analysis), kinds.get(analysis.baseline, ""))
+    one = len({analysis.plan.against(name) for name in analysis.others}) <= 1  # bases have different kinds
+    baseline = _with_kind(reference_words(analysis), kinds.get(analysis.baseline, "") if one else "")
     others = [_with_kind(display_name(name), kinds.get(name, "")) for name in analysis.others]
     version = document.versions.weighbridge or "(unknown version)"
     if others:
