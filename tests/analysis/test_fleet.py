@@ -1,5 +1,7 @@
 """Fleets: what is read of each run, which runs count, which machines and pairs are odd, and what changed."""
 
+import lzma
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -9,15 +11,17 @@ import pytest
 
 from report.made_up_fleets import RECIPE, make_fleet, make_pairs, make_unit, new_fleet, rounds
 from report.made_up_runs import LATENCY, THROUGHPUT, Recipe, Workload
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError
 from weighbridge.features.fleets.analysis import WhyLeftOut, WhyNotCounted, read_fleet
 from weighbridge.features.fleets.changes import compare_fleets, controls, effect_name
+from weighbridge.features.fleets.text import why_left_out
 from weighbridge.features.fleets.unit import Purpose, unit_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.store.run import DATABASE, RunStore
+from weighbridge.store.unpacking import ENDING
 
 NOISY = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.02), (LATENCY, 0.4, 0.05)])]
 
@@ -111,6 +115,19 @@ def test_blocks_that_broke_and_were_tried_again_are_not_counted(tmp_path):
 )
 def test_a_directory_says_what_its_run_is_for(name, expected):
     assert unit_of(name) == expected
+
+
+def test_a_kept_file_counts_only_without_its_run(tmp_path):
+    runs = make_fleet(tmp_path / "fleet", 1) / "runs"
+    kept = f"kept{ENDING}"
+    (runs / kept).write_bytes(lzma.compress((runs / "n1" / DATABASE).read_bytes()))
+    fleet = read_fleet(runs)
+    assert [run.name for run in fleet.runs] == ["n1"]
+    (copy,) = fleet.left_out
+    assert (copy.name, copy.reason, copy.detail) == (kept, WhyLeftOut.COPY, "n1")
+    assert_sentence(why_left_out(copy, fleet))
+    shutil.rmtree(runs / "n1")
+    assert [run.name for run in read_fleet(runs).runs] == [kept]
 
 
 # -- what is odd -----------------------------------------------------------------------------------

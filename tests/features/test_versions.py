@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -22,6 +23,8 @@ from weighbridge.features.gate.between_runs import compare_runs
 from weighbridge.features.gate.compared_run import read_run
 from weighbridge.features.gate.past_runs import history
 from weighbridge.features.gate.questions import questions_of
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.measurement import Outcome
 from weighbridge.report.comment import comment
 from weighbridge.report.documents import run_markdown
 from weighbridge.report.export.action_benchmark import action_benchmark_json
@@ -30,6 +33,7 @@ from weighbridge.report.export.json import report_json
 from weighbridge.report.export.openmetrics import openmetrics
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.matrix import matrix
+from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.summary import verdict_sentences
 from weighbridge.statistics.verdicts import adjusted
 from weighbridge.store.run import RunStore
@@ -91,6 +95,42 @@ def test_text_names_the_pair_that_differs(made):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "head" in line.split(" | ")[1]]
         assert [line.split(" | ")[1].strip() for line in rows] == [*PAIRS]
         assert "within ±3%" in rows[0] and "significant" in rows[1] and "base-docker" not in text
+
+
+def test_the_methods_give_no_kind_to_several_bases(made):
+    store = made()
+    text = " ".join(methods_sentences(store, analyse(store)))
+    assert "compared them with the base in the same environment. " in text
+
+
+@pytest.mark.parametrize("name", ["base-docker", "head-docker"])
+def test_no_version_is_compared_with_another_environment_if_one_was_skipped(made, name):
+    costs = {each: cost for each, cost in COSTS.items() if each != name}
+    store = made(costs=costs, left_out=(LeftOut(environment=name, kind="docker", why="no answer"),))
+    for depth in (Depth.FULL, Depth.PRIMARY):
+        analysis = analyse(store, depth)
+        assert verdicts_of(analysis) == {("head", "base"): "equivalent"}
+        assert analysis.others == ("head",)
+
+
+def test_a_head_that_failed_everywhere_leaves_the_others_their_family_and_their_values(made):
+    store = made(failing={(block, "head-docker"): Outcome.PROGRAM_FAILED for block in range(1, 31)})
+    analysis = analyse(store)
+    (report,) = analysis.headlines
+    rows = {row.environment: row for row in report.comparisons}
+    assert rows["head-docker"].cost is None and rows["head-docker"].adjusted_p is None
+    alone = comparison(values_by_metric(store.values())[report.metric_id], plan_of(store), "head", "base")[1]
+    assert [rows["head"].adjusted_p] == adjusted([alone])
+    docker = analysis.block_values(report, "base-docker")
+    assert len(docker) == 30 and analysis.references(report)["base-docker"] == median(docker)
+
+
+def test_another_durability_than_that_of_its_own_base_keeps_no_budget(made):
+    places = {"base/tcp": "full", "head/tcp": "full", "base-docker/tcp": "none", "head-docker/tcp": "none"}
+    bound = [parse_requirement("head-docker.tcp.throughput > 50%", LIMIT)]
+    (alike,) = judge(bound, analyse(made(facts={"durability": places})))
+    (unlike,) = judge(bound, analyse(made(facts={"durability": {**places, "base-docker/tcp": "full"}})))
+    assert (alike.outcome, unlike.outcome, unlike.reason) == ("kept", "undecided", "durability")
 
 
 def test_gate_and_limits_judge_the_pairs(made):

@@ -7,6 +7,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.runner.known_noise import decidable
 from weighbridge.runner.precision import comparisons_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -222,3 +223,4 @@ def test_the_target_of_two_commits_is_about_each_pair_alone():
     (cell,) = study.cells
     compared = {each.name: each.contrast.arms for each in comparisons_of(study, cell)}
     assert compared == {"head": ("base", "head"), "head-docker": ("base-docker", "head-docker")}
+    assert decidable(study).comparisons == len(compared)

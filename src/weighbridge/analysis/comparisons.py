@@ -138,14 +138,14 @@ def comparison(
     `values` are the values of one metric.
     """
     contrast = contrast_cost(values, Contrast.between(environment, against), plan)
-    mine = per_block(values, environment)
+    theirs, mine = (per_block(values, name) for name in (against, environment))
     better = cast(Better, values[0].better)
     row = Comparison(
         environment=environment,
         against=against,
         aa=environment == plan.aa_arm,
         cost=contrast.cost if contrast else None,
-        baseline_value=median(contrast.values[0]) if contrast else None,
+        baseline_value=median(contrast.values[0] if contrast else theirs) if theirs else None,
         value=median(contrast.values[1] if contrast else mine) if mine else None,
         slow=slow_run_rate(mine, better=better) if mine and min(mine) >= 0 else None,
         adjusted_p=None,

@@ -125,7 +125,7 @@ def rule(
 def _unusable(outcome: GateOutcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
     """Return why a comparison cannot be judged, whatever its interval; None if it can."""
     unknown = analysis.paths.missing(report.cell, row.against, row.environment)
-    unlike = never_equivalent(analysis.context, report, row.environment, ())
+    unlike = never_equivalent(analysis.context.of(row.against), report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "overloaded"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,

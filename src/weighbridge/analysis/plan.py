@@ -116,9 +116,10 @@ def plan_of(store: RunStore) -> Comparisons:
     asked = _looks(looks, changes)
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
-    names = tuple(name for name in every if name not in left_out)
     aa_arm = next((name for name, _, _, aa_of in arms if aa_of is not None), None)
-    pairs = pairs_of_versions(info.get("study", ""), [name for name in names if name != aa_arm])
+    pairs = pairs_of_versions(info.get("study", ""), {*every, *left_out} - {aa_arm})
+    left_out |= {head for head, base in pairs.items() if base in left_out}  # without its base it has no comparison
+    names = tuple(name for name in every if name not in left_out)
     return Comparisons(
         baseline=info.get("baseline", ""),
         aa_arm=aa_arm,

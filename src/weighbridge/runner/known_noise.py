@@ -17,6 +17,7 @@ from weighbridge.facts.device_interrupts import InterruptCounts, interrupt_rates
 from weighbridge.facts.host import noise_facts
 from weighbridge.linux import file_lock
 from weighbridge.model.facts import InterruptRate
+from weighbridge.model.stored_study import pairs_of_versions
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
 from weighbridge.statistics import looks_share, planned_looks, visible_effect
@@ -144,7 +145,8 @@ def decidable(study: Study) -> Decidable:
     fitting = blocks_in_time(study) if repetitions.within is not None else 0
     blocks = max(blocks, fitting)
     arms = [arm for cell in study.cells for arm in study.arms_of(cell)]
-    comparisons = sum(arm.declared and arm.name != study.file.baseline for arm in arms)
+    bases = pairs_of_versions(study.file.study, {arm.name for arm in study.arms if arm.declared}).values()
+    comparisons = sum(arm.declared and arm.name not in (study.file.baseline, *bases) for arm in arms)
     looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)

@@ -139,13 +139,16 @@ def read_copy(folder: SafeFolder) -> sqlite3.Connection:
 
 
 def in_memory(content: bytes | bytearray) -> sqlite3.Connection:
-    """Return a database in memory with the content of a database file, which can be empty."""
+    """Return a database in memory with the content of a database file, which can be empty.
+
+    SQLite copies the content. A bytearray can be changed.
+    """
     connection = sqlite3.connect(":memory:", isolation_level=None)
+    if content[_VERSIONS] == b"\2\2":  # a database in memory has no log
+        content = content if isinstance(content, bytearray) else bytearray(content)
+        content[_VERSIONS] = b"\1\1"
     if content:
-        data = bytearray(content)
-        if data[_VERSIONS] == b"\2\2":  # a database in memory has no log
-            data[_VERSIONS] = b"\1\1"
-        connection.deserialize(data)
+        connection.deserialize(content)
     return connection
 
 

@@ -16,8 +16,9 @@ MOST_PACKED, MOST_UNPACKED = 2**24, 2**26
 """The largest sizes of a kept file and of its database, in bytes: 16 and 64 MiB.
 
 A registry is a git repository, which should not have larger files. The largest of our own runs has 0.9 and 6.3 MiB.
-A reader has the packed file, the database and SQLite's copy of it in memory: together at most 144 MiB, however small
-the file of a stranger is."""
+However small the file of a stranger is, a reader needs at most 208 MiB of memory for it. While it is unpacked, these
+are the packed file, the database and `MOST_MEMORY`. Later they are up to three copies of the database, one of them
+SQLite's."""
 MOST_MEMORY = 2**27
 """The largest memory for unpacking in bytes, 128 MiB; a file of the highest level of xz needs 65 MiB."""
 

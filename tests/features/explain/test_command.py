@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.command_line import Weighbridge
+from cli.command_line import Weighbridge, one_sentence
 from documents import fits
-from report.made_up_runs import REQUESTS, Recipe, Workload, make_run
+from report.made_up_runs import REQUESTS, Recipe, Workload, make_run, two_versions
 from weighbridge.cli.commands.studies import SchemaDocument
 from weighbridge.model.explained import PLACEBO, DescribedMechanism, Explains
 from weighbridge.model.stored_study import secrets_of
@@ -93,3 +93,9 @@ def test_a_placebo_is_part_of_the_next_study(weighbridge: Weighbridge, tmp_path:
     planned = json.loads(weighbridge("plan", saved, "--json").out)
     (arm,) = (each for each in planned["environments"] if each["off"] == [PLACEBO])
     assert arm["explains"] == "bridge" and PLACEBO not in {each["kind"] for each in planned["mechanisms"]}
+
+
+def test_the_difference_of_two_versions_is_not_explained(weighbridge: Weighbridge, tmp_path: Path):
+    make_run(tmp_path / "run", Recipe(**two_versions())).close()
+    one_sentence(weighbridge("explain", tmp_path / "run", "--save", tmp_path / "why.yaml"), 2)
+    assert not (tmp_path / "why.yaml").exists()

@@ -34,6 +34,8 @@ def explain(options: ExplainOptions) -> None:
         analysis, written, digests = analyse(store), store.info().get("study_text", ""), store.secrets()
         if digests:
             expect(digests, store.identity)
+    if analysis.plan.pairs:
+        fail("this run compares two versions: 'explain' needs a run that compares environments", WRONG_COMMAND_LINE)
     with use_display_names(names_of(analysis)):
         report, row = _chosen(analysis, options.environment, options.workload)
         crossed = _to_cross(analysis, report, row)

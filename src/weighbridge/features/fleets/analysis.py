@@ -54,6 +54,7 @@ from weighbridge.statistics.parametric import t_quantile
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.store.run import RunStore
+from weighbridge.store.unpacking import is_kept_file
 
 FLEET = "fleet.json"
 """The file that makes a folder a fleet's."""
@@ -148,13 +149,15 @@ class WhyLeftOut(StrEnum):
     OTHER_SIZE = "other-size"
     """The run has a pair and the others have single machines, or the other way round."""
     OTHER_SETTING = "other-setting"
+    COPY = "copy"
+    """The folder has the run itself, or another kept file of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRun:
     """A directory without a run of the fleet.
 
-    ``detail`` is the problem with it, its study, or its baseline; "" for other reasons.
+    ``detail`` is the problem with it, its study, its baseline, or the run that it is a copy of; "" for other reasons.
     """
 
     name: str
@@ -384,16 +387,23 @@ def _read(folder: Path, progress: Callable[[int, int, str], None]) -> tuple[list
     places, foreign = run_places(root) if root.is_dir() else ([], [])
     runs: list[FleetRun] = []
     left_out = [LeftOutRun(str(each.relative_to(root)), WhyLeftOut.NO_RUN) for each in foreign]
-    for number, place in enumerate(places, 1):
+    first: dict[str, str] = {}
+    for number, place in enumerate(sorted(places, key=is_kept_file), 1):
         name = str(place.relative_to(root)) if place != root else folder.resolve().name
         progress(number, len(places), name)
         try:
             with RunStore(place) as store:
-                runs.append(_read_run(store, name, in_fleet=root != folder))
+                run = _read_run(store, name, in_fleet=root != folder)
         except (RunDirectoryError, OSError) as why:
             left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, str(why)))
         except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
             left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, type(why).__name__))
+        else:
+            if is_kept_file(place) and run.run_id in first:
+                left_out.append(LeftOutRun(name, WhyLeftOut.COPY, first[run.run_id]))
+                continue
+            first.setdefault(run.run_id, name)
+            runs.append(run)
     return runs, left_out
 
 

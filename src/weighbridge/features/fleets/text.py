@@ -406,6 +406,7 @@ def why_left_out(run: LeftOutRun, fleet: FleetResult) -> str:
         WhyLeftOut.OTHER_SIZE: "on one machine, the others on pairs"
         if fleet.size == 2 else "on a pair, the others on one machine",
         WhyLeftOut.OTHER_SETTING: "another study of this name",
+        WhyLeftOut.COPY: f"it is a copy of {run.detail}",
     }[run.reason]  # fmt: skip
 
 

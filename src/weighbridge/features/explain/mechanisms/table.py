@@ -357,7 +357,7 @@ PLUGINS = (
     DeclaredMechanism(
         kind="landlock-rules",
         title="additional rules for files (Landlock)",
-        summary="additional rules of Landlock, if a study requests them: each is for a file that no program opens",
+        summary="additional rules of Landlock, each for a file that no program opens; starts include making them",
         switched="additional rules → only the rules of the preset",
         remedy="one rule for a folder instead of a rule for each file in it",
         source="Linux kernel documentation, userspace-api/landlock; Linux kernel, security/landlock/ruleset.c",
