@@ -128,7 +128,8 @@ class Engine:
         layer = self.host.capabilities.image_layer if userland.tar is not None else None
         with self._run.during(SetupStep("image", self.host.name)):
             if userland.of_this_machine:
-                self._import(tag, [*random_files(files), bare_layer(userland.root, LAUNCHER, program)])
+                folders = bare_layer(userland.root, LAUNCHER, program)
+                self._import(tag, itertools.chain(random_files(files), [folders]))
             elif layer is None or not self._layer(tag, layer(userland), userland, program, files):
                 self._run.say(f"importing the root filesystem into Docker on host {self.host.name}")
                 with userland.archive().open("rb") as data:
