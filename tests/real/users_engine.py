@@ -59,7 +59,7 @@ def bare_engine(folder: Path, *inside: str) -> Iterator[docker.DockerClient]:
     with ExitStack() as stack:
         _prepare(stack, folder)
         _start(stack, folder, *inside)
-        yield stack.enter_context(contextlib.closing(_await(f"unix://{folder}/d.sock")))
+        yield stack.enter_context(contextlib.closing(_await(folder)))
 
 
 def _prepare(stack: ExitStack, folder: Path) -> None:
@@ -90,11 +90,12 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
         "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
         f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
     )  # fmt: skip
-    engine = subprocess.Popen(
-        ("sh", "-c", JOIN, "join", *map(str, group.procs), "--", *dockerd),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        env={**os.environ, "TMPDIR": str(folder)},  # containerd writes there what it did when it was found hanging
-    )  # fmt: skip
+    with (folder / "log").open("wb") as log:
+        engine = subprocess.Popen(
+            ("sh", "-c", JOIN, "join", *map(str, group.procs), "--", *dockerd),
+            stdout=subprocess.DEVNULL, stderr=log, start_new_session=True,
+            env={**os.environ, "TMPDIR": str(folder)},  # containerd writes there why it hung
+        )  # fmt: skip
     stack.callback(engine.wait)
     stack.callback(group.kill)
 
@@ -106,15 +107,15 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     stack.callback(ask_it_to_end)
 
 
-def _await(address: str) -> docker.DockerClient:
+def _await(folder: Path) -> docker.DockerClient:
     deadline = time.monotonic() + 40
     while True:
         try:
-            client = docker.DockerClient(base_url=address, timeout=60)
+            client = docker.DockerClient(base_url=f"unix://{folder}/d.sock", timeout=60)
             client.ping()
             return client
         except (docker.errors.DockerException, OSError):
-            assert time.monotonic() < deadline, "the test's own dockerd did not start"
+            assert time.monotonic() < deadline, (folder / "log").read_text(errors="replace")[-2000:]
             time.sleep(0.05)
 
 
