@@ -43,7 +43,7 @@ from weighbridge.features.gate.compared_run import (
     machine_facts,
     path_facts,
 )
-from weighbridge.features.gate.past_runs import run_places
+from weighbridge.features.gate.past_runs import NotRead, read_places
 from weighbridge.model.address import ArmId, MetricId
 from weighbridge.model.disturbance import Disturbance
 from weighbridge.model.host import MACHINE_ID, NODE
@@ -54,7 +54,6 @@ from weighbridge.statistics.parametric import t_quantile
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.store.run import RunStore
-from weighbridge.store.unpacking import is_kept_file
 
 FLEET = "fleet.json"
 """The file that makes a folder a fleet's."""
@@ -384,27 +383,19 @@ def _read(folder: Path, progress: Callable[[int, int, str], None]) -> tuple[list
         names = ", ".join(str(each) for each in fleets)
         raise RunDirectoryError(f"{folder} has {len(fleets)} fleets: name one of {names}")
     root = next((each / RUNS for each in (folder, *fleets) if (each / FLEET).exists()), folder)
-    places, foreign = run_places(root) if root.is_dir() else ([], [])
-    runs: list[FleetRun] = []
-    left_out = [LeftOutRun(str(each.relative_to(root)), WhyLeftOut.NO_RUN) for each in foreign]
-    first: dict[str, str] = {}
-    for number, place in enumerate(sorted(places, key=is_kept_file), 1):
-        name = str(place.relative_to(root)) if place != root else folder.resolve().name
-        progress(number, len(places), name)
-        try:
-            with RunStore(place) as store:
-                run = _read_run(store, name, in_fleet=root != folder)
-        except (RunDirectoryError, OSError) as why:
-            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, str(why)))
-        except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
-            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, type(why).__name__))
-        else:
-            if is_kept_file(place) and run.run_id in first:
-                left_out.append(LeftOutRun(name, WhyLeftOut.COPY, first[run.run_id]))
-                continue
-            first.setdefault(run.run_id, name)
-            runs.append(run)
-    return runs, left_out
+    if not root.is_dir():
+        return [], []
+    own = folder.resolve().name
+    runs, places = read_places(
+        root, own, lambda store, name: _read_run(store, name, in_fleet=root != folder), progress
+    )
+    return runs, [LeftOutRun(each.name, *_why_not_read(each)) for each in places]
+
+
+def _why_not_read(place: NotRead) -> tuple[WhyLeftOut, str]:
+    if place.copy_of:
+        return WhyLeftOut.COPY, place.copy_of
+    return (WhyLeftOut.UNREADABLE, place.why) if place.why else (WhyLeftOut.NO_RUN, "")
 
 
 def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:

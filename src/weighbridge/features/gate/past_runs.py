@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from weighbridge.analysis.analyse import Depth
 from weighbridge.analysis.results import Comparison, MetricReport
@@ -20,6 +21,8 @@ from weighbridge.features.gate.compared_run import (
 from weighbridge.model.names import RunId
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.unpacking import ENDING, is_kept_file
+
+_Run = TypeVar("_Run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +81,12 @@ class History:
 def history(folder: Path, progress: Callable[[int, int, str], None] = lambda *_: None) -> History:
     """Read the runs of a folder and of its subfolders. Raises OSError if the folder cannot be listed.
 
-    ``progress`` is called before each run is read, with its number from 1, the number of runs, and its name.
+    ``progress``: see `read_places`.
     """
-    places, foreign = run_places(folder)
-    skipped = [Skipped(str(each.relative_to(folder)), "") for each in foreign]
-    read: list[_ReadRun] = []
-    names: dict[RunId, str] = {}
-    for number, place in enumerate(sorted(places, key=is_kept_file), 1):
-        name = str(place.relative_to(folder)) if place != folder else folder.name
-        progress(number, len(places), name)
-        try:
-            run = _read(place, name)
-        except (RunDirectoryError, OSError) as why:
-            skipped.append(Skipped(name, str(why)))
-            continue
-        except (ValueError, KeyError, TypeError) as why:  # a value that Weighbridge never writes
-            skipped.append(Skipped(name, type(why).__name__))
-            continue
-        if is_kept_file(place) and run.run_id in names:
-            skipped.append(Skipped(name, f"it is a copy of {names[run.run_id]}"))
-            continue
-        names.setdefault(run.run_id, name)
-        read.append(run)
+    read, left_out = read_places(folder, folder.name, _read, progress)
+    skipped = [
+        Skipped(each.name, f"it is a copy of {each.copy_of}" if each.copy_of else each.why) for each in left_out
+    ]
     in_order = (each.run for each in sorted(read, key=lambda each: (each.created, each.run.name)))
     return History(folder, tuple(_in_series(in_order)), tuple(skipped))
 
@@ -108,13 +95,11 @@ def history(folder: Path, progress: Callable[[int, int, str], None] = lambda *_:
 class _ReadRun:
     created: float
     """When the run began, in seconds since the epoch."""
-    run_id: RunId
     run: ComparedRun
 
 
-def _read(place: Path, name: str) -> _ReadRun:
-    with RunStore(place) as store:
-        return _ReadRun(float(store.info().get("created", 0.0)), store.run_id, read_run(store, name, Depth.PRIMARY))
+def _read(store: RunStore, name: str) -> _ReadRun:
+    return _ReadRun(float(store.info().get("created", 0.0)), read_run(store, name, Depth.PRIMARY))
 
 
 def _in_series(runs: Iterable[ComparedRun]) -> Iterator[PastRun]:
@@ -159,6 +144,52 @@ def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
     if question != others or not one.cells.keys() & other.cells.keys():
         return False
     return not any(each.part is Part.WORKLOAD for each in changed_settings(one, other))
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """A place that gives no run of its own: ``why`` it cannot be read, or the run that it is a ``copy_of``.
+
+    Both are empty for a folder without a run.
+    """
+
+    name: str
+    why: str = ""
+    copy_of: str = ""
+
+
+def read_places(
+    folder: Path,
+    name_of_folder: str,
+    read: Callable[[RunStore, str], _Run],
+    progress: Callable[[int, int, str], None],
+) -> tuple[list[_Run], list[NotRead]]:
+    """Read each run of `run_places` once, with its name, and return the results and the places left out.
+
+    A kept file of a run that was read already is left out. ``progress`` is called before each run is read, with its
+    number from 1, the number of runs, and its name. ``name_of_folder`` names the run that the folder itself is.
+    """
+    places, foreign = run_places(folder)
+    left_out = [NotRead(str(each.relative_to(folder))) for each in foreign]
+    runs: list[_Run] = []
+    names: dict[RunId, str] = {}
+    for number, place in enumerate(sorted(places, key=is_kept_file), 1):
+        name = str(place.relative_to(folder)) if place != folder else name_of_folder
+        progress(number, len(places), name)
+        try:
+            with RunStore(place) as store:
+                run, run_id = read(store, name), store.run_id
+        except (RunDirectoryError, OSError) as why:
+            left_out.append(NotRead(name, str(why)))
+        except (ValueError, KeyError, TypeError) as why:  # a value that Weighbridge never writes
+            left_out.append(NotRead(name, type(why).__name__))
+        else:
+            if is_kept_file(place) and run_id in names:
+                left_out.append(NotRead(name, copy_of=names[run_id]))
+                continue
+            names.setdefault(run_id, name)
+            runs.append(run)
+    return runs, left_out
 
 
 def run_places(folder: Path) -> tuple[list[Path], list[Path]]:
