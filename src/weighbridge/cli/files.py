@@ -4,9 +4,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from weighbridge.cli.documents import FilesDocument
-from weighbridge.cli.messages import ANSWER
+from weighbridge.cli.messages import ANSWER, WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import out, print_json
 from weighbridge.model.document import SuggestedStep
+
+STANDARD_OUTPUT = Path("-")
+"""The file name that stands for standard output."""
+
+
+def require_one_output(markdown: Path | None, *, as_json: bool) -> None:
+    """Exit with a message if ``--json`` and ``--markdown -`` would share standard output."""
+    if markdown == STANDARD_OUTPUT and as_json:
+        fail("--json and --markdown - both use standard output: choose one", WRONG_COMMAND_LINE)
 
 
 def report_study(file: Path) -> None:

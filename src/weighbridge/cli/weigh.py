@@ -18,7 +18,7 @@ from weighbridge import registry
 from weighbridge.cli import approval
 from weighbridge.cli.commands.weigh import WeighOptions, What, Where
 from weighbridge.cli.declared import later
-from weighbridge.cli.files import report_study
+from weighbridge.cli.files import STANDARD_OUTPUT, report_study, require_one_output
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, write_new
 from weighbridge.cli.progress import show
@@ -179,8 +179,7 @@ def _require_versions(options: WeighOptions) -> None:
     markdown = options.output.markdown
     if markdown is not None and (markdown.is_dir() or not markdown.parent.is_dir()):
         fail(f"--markdown: {markdown} cannot be written: name a file in a folder that exists", WRONG_COMMAND_LINE)
-    if markdown == Path("-") and options.output.as_json:
-        fail("--json and --markdown - both use standard output: choose one", WRONG_COMMAND_LINE)
+    require_one_output(markdown, as_json=options.output.as_json)
     if what.commands and what.command:
         message = "--command replaces the program after --: name that too, as in --command a='./a'"
         fail(message, WRONG_COMMAND_LINE)
@@ -352,7 +351,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing, *, lasting: bool) 
 
         def after(store: RunStore) -> None:
             analysis = report_run(
-                store, progress, concurrent=concurrent, screen=markdown != Path("-"), lasting=lasting
+                store, progress, concurrent=concurrent, screen=markdown != STANDARD_OUTPUT, lasting=lasting
             )
             if markdown is not None and analysis is not None:
                 _write_markdown(later("weighbridge.report.comment:comment")(analysis), markdown)
@@ -365,7 +364,7 @@ def _run(study: Study, options: WeighOptions, timing: Timing, *, lasting: bool) 
 
 
 def _write_markdown(text: str, file: Path) -> None:
-    if file == Path("-"):
+    if file == STANDARD_OUTPUT:
         print(text, end="", flush=True)
     else:
         with file.open("a") as target:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.cli.files import STANDARD_OUTPUT, require_one_output
 from weighbridge.cli.messages import WRONG_COMMAND_LINE, fail
 from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
@@ -19,8 +20,6 @@ from weighbridge.secret_values import keep, redacted
 from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.safe_folder import open_named_file
 from weighbridge.store.unpacking import MOST_UNPACKED
-
-STANDARD_OUTPUT = Path("-")
 
 
 def comment(options: CommentOptions) -> None:
@@ -38,8 +37,7 @@ def comment(options: CommentOptions) -> None:
     ours = job()
     if ours is None and options.markdown is None:
         fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
-    if options.markdown == STANDARD_OUTPUT and options.as_json:
-        fail("--json and --markdown - both use standard output: choose one", WRONG_COMMAND_LINE)
+    require_one_output(options.markdown, as_json=options.as_json)
     text = redacted(_text(options, ours))
     _append(options.markdown, text)
     outcome: Outcome = "not-posted"
