@@ -35,8 +35,10 @@ demo:
 test: setup
 	@echo "Running the checks, the unit tests and the real tests that measure nothing at the same time, for about 18 minutes."
 	@echo "Each part prints its output when it has finished."
-	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured check unit; first=$$?; \
-	$(MAKE) --no-print-directory alone; exit $$((first | $$?))
+	@rm -rf $(FAILURES)
+	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured check unit; ended=$$?; \
+	$(MAKE) --no-print-directory alone || ended=1; \
+	tail -v -n +1 $(FAILURES)/* 2> /dev/null; exit $$ended
 
 # The system's packages (root installs them) and .venv.
 setup:
@@ -60,7 +62,7 @@ check: lint
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 
 unit: $(VENV)
-	nice -n 19 .venv/bin/pytest -m "not real" -n 2 -p no:rerunfailures
+	nice -n 19 .venv/bin/pytest -m "not real" -n 2 -p no:rerunfailures $(TO_FAILURES)
 
 real: setup
 	@$(MAKE) --no-print-directory --keep-going side_by_side apart alone
@@ -73,22 +75,26 @@ real-hosted: $(VENV)
 # Where the real tests are. To collect all other tests takes 7 to 15 s of CPU time in each of six processes.
 REAL = tests/real tests/pythons tests/release tests/hostile tests/cli/test_before_consent.py tests/userland/test_c_programs.py tests/workloads/test_agent_session_programs.py
 
+# What failed, also in the repetition, for the last lines of `make test`.
+FAILURES = build/failures
+TO_FAILURES = --failures $(FAILURES)/$@
+
 # Failures are recorded in separate cache folders because the unit tests record theirs at the same time.
 side_by_side apart: OWN_CACHE = -o cache_dir=.pytest_cache/$@
 
 # Real tests that measure nothing, two at a time. Failed tests run once more, alone.
 side_by_side: setup
-	.venv/bin/pytest $(REAL) -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20 $(OWN_CACHE) \
-	|| .venv/bin/pytest $(REAL) -m "real and side_by_side" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
+	.venv/bin/pytest $(REAL) -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20 $(OWN_CACHE) $(TO_FAILURES) \
+	|| .venv/bin/pytest $(REAL) -m "real and side_by_side" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE) $(TO_FAILURES)
 
 # Real tests that compare the machine before and after, three at a time. Each worker gets what looks like its own
 # machine, if tests/own_machine.sh works here. A worker cannot reach the socket of the rerun plug-in, so failed tests
 # run once more in a second call, when nothing competes with them for CPU time.
 apart: setup
-	.venv/bin/pytest $(REAL) -m "real and apart" -p no:rerunfailures -rs --durations 30 $(OWN_CACHE) \
+	.venv/bin/pytest $(REAL) -m "real and apart" -p no:rerunfailures -rs --durations 30 $(OWN_CACHE) $(TO_FAILURES) \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
 	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python") \
-	|| .venv/bin/pytest $(REAL) -m "real and apart" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
+	|| .venv/bin/pytest $(REAL) -m "real and apart" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE) $(TO_FAILURES)
 
 # One after the other, whatever `make test` has in parallel.
 unmeasured:
@@ -96,7 +102,7 @@ unmeasured:
 
 # Real tests that measure, one at a time.
 alone: setup
-	.venv/bin/pytest $(REAL) -m "real and not side_by_side and not apart" -rsR --durations 30
+	.venv/bin/pytest $(REAL) -m "real and not side_by_side and not apart" -rsR --durations 30 $(TO_FAILURES)
 
 # Needs root, mmdebstrap, e2fsprogs and openssh-client; for arm64 also qemu-user-static and arch-test. Images are kept in
 # $MACHINES or in the user's cache. The outcomes go to tests/machines/results.jsonl, and from there to the table in

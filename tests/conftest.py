@@ -57,6 +57,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    if (path := config.getoption("failures")) is None:
+        return
+    path.unlink(missing_ok=True)  # of the session before, whose failed tests this one repeats
+    failed = [each for outcome in ("failed", "error") for each in terminalreporter.stats.get(outcome, [])]
+    ends = [f"{each.nodeid} ({each.when})\n" + "\n".join(each.longreprtext.splitlines()[-12:]) for each in failed]
+    if ends:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n\n".join(ends) + "\n")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes() -> None:
     gc.enable()  # where workers collect
@@ -66,6 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=12, help="how often tests/real/test_kill_anywhere.py kills a run")
     parser.addoption("--seed", type=int, default=secrets.randbelow(10**6), help="for the moments of these kills")
     parser.addoption("--update-golden", action="store_true", help="see sentences.py and report/test_golden.py")
+    parser.addoption("--failures", type=Path, help="write the end of each failure to this file")
     hostile = parser.getgroup("hostile", "tests/hostile: run directories and fleet folders of a stranger")
     hostile.addoption("--hostile-seed", type=int, default=1, help="chooses the cases")
     hostile.addoption("--hostile-case", action="append", default=[], help="try this case alone; may be repeated")
