@@ -219,15 +219,13 @@ def test_a_program_of_this_machine_writes_to_a_layer_in_memory(run: RunContext, 
 def test_a_guest_that_is_killed_is_lost_at_once(run: RunContext, small_userland: Userland):
     others = guests(RUN)
     with UML.open(options(network="none"), requested(run, small_userland)) as opened:
-        began = time.monotonic()
-        sleeping = opened.start(Command(("sleep", "60"), 60))
+        sleeping = opened.start(Command(("sleep", "600"), 600))
         for pid in guests(RUN) - others:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        assert sleeping.wait(300)
         with pytest.raises(EnvironmentLost):
-            sleeping.wait(30)
             sleeping.stop()
-        assert time.monotonic() - began < 20
     assert guests(RUN) == others
 
 

@@ -251,7 +251,7 @@ def booted(boot: Path, image: Path, folder: Path, run: RunContext) -> Iterator[t
     machine = (
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-M", "pc", "-boot", "d",
         "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "256M", "-cdrom", str(boot),
-        "-drive", f"file={image},format=raw,if=ide,index=0,snapshot=on",
+        "-drive", f"file={image},format=raw,if=ide,index=0,snapshot=on,file.locking=off",
         "-chardev", f"socket,id=port,path={port},server=on,wait=off", "-serial", "chardev:port",
         "-serial", f"file:{folder / 'console'}",
     )  # fmt: skip
