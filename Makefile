@@ -23,7 +23,7 @@
 # start. That was half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart unmeasured alone setup \
+.PHONY: demo test test-long test-machines lint check checked unit real real-hosted side_by_side apart unmeasured alone setup \
 	calibrate monitoring gvisor youki kubernetes dist deb docs
 
 demo:
@@ -36,7 +36,7 @@ test: setup
 	@echo "Running the checks, the unit tests and the real tests that measure nothing at the same time, for about 18 minutes."
 	@echo "Each part prints its output when it has finished."
 	@rm -rf $(FAILURES)
-	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured check unit; ended=$$?; \
+	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured checked unit; ended=$$?; \
 	$(MAKE) --no-print-directory alone || ended=1; \
 	tail -v -n +1 $(FAILURES)/* 2> /dev/null; exit $$ended
 
@@ -60,6 +60,11 @@ check: lint
 	.venv/bin/python scripts/check_english.py
 	nice -n 19 .venv/bin/mypy
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
+
+# As check, but the end of its output is among the failures if it fails.
+checked:
+	@mkdir -p $(FAILURES); if $(MAKE) --no-print-directory check > build/check.log 2>&1; then cat build/check.log; \
+	else cat build/check.log; tail -n 20 build/check.log > $(FAILURES)/check; exit 1; fi
 
 unit: $(VENV)
 	nice -n 19 .venv/bin/pytest -m "not real" -n 2 -p no:rerunfailures $(TO_FAILURES)

@@ -71,9 +71,12 @@ class Session:
 
 def inflation(row: Comparison) -> float | None:
     """Return (estimate / its standard error)^2 by its mean where nothing but the blocks' noise is; None without."""
-    if row.cost is None or not row.standard_error or row.cost.scale != "ratio" or row.blocks < LEAST_BLOCKS:
+    if row.cost is None or row.cost.scale != "ratio" or row.blocks < LEAST_BLOCKS:
         return None
-    squared = (math.log(row.cost.typical) / row.standard_error) ** 2
+    error = stdev(row.effects) / math.sqrt(row.blocks)
+    if not error:
+        return None
+    squared = (math.log(row.cost.typical) / error) ** 2
     return squared * (row.blocks - 3) / (row.blocks - 1)
 
 

@@ -60,7 +60,7 @@ def measure(argv: Sequence[str], env: Mapping[str, str]) -> Wait:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execve(argv[0], [*argv], dict(env))
     while time.monotonic() - started < LIMIT_S:
-        ready = wait_readable(terminal, 1.0)
+        ready = wait_readable(terminal, timeout_s=1.0)
         try:
             output += (data := os.read(terminal, 65536)) if ready else (data := b"\0")
         except OSError:  # EIO: the command has closed its terminal

@@ -141,6 +141,7 @@ from weighbridge.statistics import (
     Looks,
     compare,
     deciding_half_width,
+    error_at,
     looks_share,
     planned_looks,
     verdicts,
@@ -328,8 +329,10 @@ class Sessions:
         """The visible cost of the first environment of each session, as a logarithm."""
         wider = WIDENED if rule == "widened" else 1.0
         level = verdicts.ALPHA / self.costs.typical.shape[1] * self.share
-        first = zip(self.costs.error[:, 0], self.costs.blocks[:, 0], strict=True)
-        return np.array([visible_effect(error * wider, int(blocks), level) for error, blocks in first])
+        first = zip(self.costs.effects[:, 0], self.costs.blocks[:, 0].astype(int), strict=True)
+        return np.array(
+            [visible_effect(error_at(effects[:blocks], level) * wider, blocks, level) for effects, blocks in first]
+        )
 
 
 def judged(
@@ -604,8 +607,8 @@ def within(kind: str, repetitions: int, number: int) -> Row:
         base, other = sides[0]
         if trusted and stated:
             seen.append(family([(base, other * math.exp(-stated[-1])), *sides[1:]])[0][1])
-        error = float(np.log(other / base).std(ddof=1)) / math.sqrt(len(base))
-        stated.append(visible_effect(error, len(base), verdicts.ALPHA / len(sides) * LOOKS_SHARE))
+        level = verdicts.ALPHA / len(sides) * LOOKS_SHARE
+        stated.append(visible_effect(error_at(np.log(other / base).tolist(), level), len(base), level))
     errs, covers, sees = (100 * float(np.mean(each)) for each in (false, covered, seen))
     visible = 100 * math.expm1(float(np.median(stated)))
     return kind, "within", "report", errs, covers, sees, visible, 100 * untrusted / repetitions

@@ -17,7 +17,7 @@ from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
-from weighbridge.statistics import Contrast, Looks, compare, looks_share, visible_effect
+from weighbridge.statistics import Contrast, Looks, compare, error_at, looks_share, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, note_begin, note_end
@@ -132,7 +132,8 @@ def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
     with RunStore(store.directory) as later:
         trust = analyse(later).trust
     assert trust.trusted is False and [each.metric for each in trust.shifted] == ["throughput"]
-    assert trust.visible_shift == pytest.approx(math.expm1(visible_effect(error, 20, 0.01)), rel=1e-6)
+    effect = visible_effect(error_at(effects, 0.01), 20, 0.01)
+    assert trust.visible_shift == pytest.approx(math.expm1(effect), rel=1e-6)
 
 
 ARMS = ("native", "native-again")
@@ -159,7 +160,7 @@ def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
     noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01 * 4**n)]) for n in range(3)]
     analysis = analyse(run(costs={"host": 1.0}, workloads=noisy, blocks=20))
     worst = analysis.headlines[2].aa
-    expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
+    expected = math.expm1(visible_effect(error_at(worst.effects, 0.01 / 3), 20, 0.01 / 3))
     assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
 
 

@@ -199,7 +199,7 @@ class Sandbox:
             if pid == 0:
                 _become(words, cwd, out, err)
             descriptor = os.pidfd_open(pid)
-            ready = wait_readable(descriptor, limit_s)
+            ready = wait_readable(descriptor, timeout_s=limit_s)
             if not ready:
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             os.close(descriptor)

@@ -25,9 +25,9 @@ def _many_files():
 def test_a_descriptor_beyond_those_of_select_is_waited_for():
     reading, writing = os.pipe()
     high = fcntl.fcntl(reading, fcntl.F_DUPFD, BEYOND_SELECT)
-    assert not wait_readable(high, 0.001)
+    assert not wait_readable(high, timeout_s=0.001)
     os.write(writing, b"x")
-    assert wait_readable(high, 1)
+    assert wait_readable(high, timeout_s=1)
     os.read(high, 1)
     os.close(writing)
     assert wait_readable(high), "its end counts, too"

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from weighbridge.linux.process import Process
+from weighbridge.linux.process import Process, talk
 from weighbridge.model.command import Command
 
 LAST_NUMBER = Path("/proc/sys/kernel/ns_last_pid")
@@ -56,6 +56,13 @@ def test_what_the_leader_of_a_group_has_left_is_ended():
     while _runs(left) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not _runs(left)
+
+
+def test_a_stream_ends_with_its_program_although_another_process_holds_it():
+    process, stream = talk(Command(("sh", "-c", "sleep 600 & echo $!")))
+    left = Path("/proc") / stream.receive(60).decode().strip()
+    assert stream.receive(60) == b"" and _runs(left)
+    process.stop()
 
 
 def test_a_process_that_a_signal_has_ended():

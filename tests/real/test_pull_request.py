@@ -92,8 +92,12 @@ def test_a_run_whose_versions_are_removed_offers_no_more_rounds(tmp_path: Path):
         found: list[dict[str, object]] = json.loads(done.stdout)["next_steps"]
         return found
 
-    measured = weigh(repo, "--base", "HEAD^", "--rounds", "6", "--keep-trees", "--json", "--", "./ask")
-    (kept,) = json.loads(measured.stdout)["next_steps"]
+    for _ in range(5):  # on a busy machine, the control can fail; such a run never offers more rounds
+        measured = weigh(repo, "--base", "HEAD^", "--rounds", "6", "--keep-trees", "--json", "--", "./ask")
+        (kept,) = json.loads(measured.stdout)["next_steps"]
+        if kept["code"] != "control-failed":
+            break
+        shutil.rmtree(run)
     assert kept["command"] and steps("report", run, "--json")[0]["command"] and steps(*gate)[0]["command"]
     for tree in (tmp_path / "cache/revisions").glob("*/*"):
         shutil.rmtree(tree, ignore_errors=True)

@@ -18,6 +18,7 @@ from weighbridge.statistics import (
     compare,
     decided,
     deciding_half_width,
+    error_at,
     half_width_after,
     next_look,
     planned_looks,
@@ -27,6 +28,7 @@ from weighbridge.statistics import (
     widened,
 )
 from weighbridge.statistics.precision import LATEST, OUT_OF_REACH, SOONEST
+from weighbridge.statistics.ranks import signed_rank_p_value
 
 
 def cost(n, sd, ratio=1.0):
@@ -142,6 +144,34 @@ def test_a_visible_effect_is_found_in_at_least_four_runs_of_five(blocks: int, le
     t = (finding.mean(axis=1) + stated) / errors(finding)
     assert 0.84 <= np.mean(np.abs(t) > stats.t.isf(level / 2, blocks - 1)) <= 0.95
     assert math.isinf(visible_effect(0.5, 1, 0.05))
+
+
+def test_an_error_is_the_half_width_of_the_interval_that_the_test_inverts():
+    effects = np.random.default_rng(3).normal(1.0, 2.0, 20)
+    first, second = np.triu_indices(20)
+    walsh = np.sort((effects[first] + effects[second]) / 2)
+    found = error_at(effects, 0.01) * stats.t.isf(0.005, 19)
+    assert found == pytest.approx((walsh[-38] - walsh[37]) / 2), "the 38th smallest and largest: Hollander and Wolfe"
+
+
+def test_few_blocks_or_a_level_beyond_the_ranks_have_the_error_of_the_mean():
+    effects = [0.0, 1.0, 5.0, 2.0, 1.5, 0.5]
+    assert error_at(effects, 0.05) == pytest.approx(stats.sem(effects))
+    assert error_at([*effects, *effects], 1e-6) == pytest.approx(stats.sem([*effects, *effects]))
+    assert error_at([0.0] * 19 + [1.0], 0.05) == pytest.approx(0.05), "the interval is one value"
+    assert math.isinf(error_at([1.0], 0.05))
+
+
+def test_slow_trials_hardly_change_the_visible_effect_which_is_found_all_the_same():
+    """One trial in fifty is slower by a third on average, beside noise of 2%."""
+    rng = np.random.default_rng(5)
+    slow = np.where(rng.random((2, 600, 40)) < 0.02, rng.exponential(0.3, (2, 600, 40)), 0.0)
+    stating, finding = rng.normal(0, 0.02, (2, 600, 40)) + slow
+    stated = [visible_effect(error_at(each, 0.05), 40, 0.05) for each in stating]
+    found = [signed_rank_p_value(each + shift) <= 0.05 for each, shift in zip(finding, stated, strict=True)]
+    assert 0.8 <= np.mean(found) <= 0.95
+    low, middle, high = np.quantile(stated, [0.1, 0.5, 0.9])
+    assert high < 1.3 * middle and low > 0.7 * middle
 
 
 def errors(effects: np.ndarray) -> np.ndarray:

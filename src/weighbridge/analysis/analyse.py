@@ -228,12 +228,12 @@ def _metric_reports(
             continue
         contrast = Contrast.between(plan.aa_arm, plan.baseline)
         if depth is not Depth.FULL and no_cost_is_likely(metric_values, contrast):
-            checks.append(ControlCheck(report, None, 1.0, None))
+            checks.append(ControlCheck(report, None, 1.0))
             continue
         at_99 = contrast_cost(metric_values, contrast, control, 0.99)
         if at_99 is not None:
             nothing = negligible(report.metric, at_99.cost.typical)
-            checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
+            checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.effects))
     return reports, checks, p_values
 
 

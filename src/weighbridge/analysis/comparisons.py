@@ -14,7 +14,6 @@ An environment without a trial of a cell is absent there. Steps that add to it a
 that it adds to.
 """
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -75,8 +74,8 @@ class ContrastCost:
     cost: Cost
     p_values: PValues
     """The p-values for Holm's correction within the family."""
-    standard_error: float | None
-    """The standard error of the mean effect: of logarithms, or in the metric's unit; None for a single block."""
+    effects: tuple[float, ...]
+    """The effect of each block: a sum of logarithms, or of values in the metric's unit."""
 
 
 def contrast_cost(
@@ -96,11 +95,10 @@ def contrast_cost(
         scale=on or scale_of(values[0].metric, values[0].unit),
     )  # fmt: skip
     effects = contrast.effects(sides, cost.scale)
-    error = float(np.std(effects, ddof=1)) / math.sqrt(len(effects)) if len(effects) > 1 else None
     blocks = tuple(first.block for first, *_ in complete)
     guarded = plan.aa_arm is not None
     p_values = verdicts.p_values_of(effects, cost, plan.looks, guarded=guarded)
-    return ContrastCost(blocks, sides, cost, p_values, error)
+    return ContrastCost(blocks, sides, cost, p_values, tuple(effects))
 
 
 def no_cost_is_likely(values: Sequence[Value], contrast: Contrast) -> bool:
@@ -125,9 +123,7 @@ def on_differences(row: Comparison, better: Better, looks: Looks) -> Comparison:
         return row
     sides = ([pair.baseline for pair in row.pairs], [pair.value for pair in row.pairs])
     cost = OF_TWO.cost(sides, better=better, confidence=row.cost.confidence, looks=looks, scale="difference")
-    effects = OF_TWO.effects(sides, "difference")
-    error = float(np.std(effects, ddof=1)) / math.sqrt(len(effects)) if len(effects) > 1 else None
-    return replace(row, cost=cost, standard_error=error)
+    return replace(row, cost=cost, effects=tuple(OF_TWO.effects(sides, "difference")))
 
 
 def comparison(
@@ -151,7 +147,7 @@ def comparison(
         adjusted_p=None,
         verdict="inconclusive",
         remarks=(),
-        standard_error=contrast.standard_error if contrast else None,
+        effects=contrast.effects if contrast else (),
         pairs=tuple(map(BlockPair, contrast.blocks, *contrast.values)) if contrast else (),
     )
     return row, contrast.p_values if contrast else None

@@ -213,7 +213,7 @@ def _compared(
     row = Comparison(
         environment=environment.name, against=against, aa=False, cost=contrast.cost if contrast else None,
         baseline_value=None, value=None, slow=None, adjusted_p=None, verdict="inconclusive", remarks=(),
-        standard_error=contrast.standard_error if contrast else None,
+        effects=contrast.effects if contrast else (),
     )  # fmt: skip
     return Unjudged(report, row, contrast.p_values if contrast else None)
 

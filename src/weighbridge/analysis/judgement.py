@@ -34,7 +34,7 @@ from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.measurement import is_event
-from weighbridge.statistics import Cost, Looks, blocks_to_settle, looks_share, verdicts, visible_effect
+from weighbridge.statistics import Cost, Looks, blocks_to_settle, error_at, looks_share, verdicts, visible_effect
 from weighbridge.statistics.ranks import fewest_differences
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
@@ -165,13 +165,16 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     this family, or if all blocks are the same, because such a cost has no spread. It also stays unchanged if nothing
     can be *different*: without both paths, in an unproven session, for resource use and in disturbed runs.
     """
-    cost, error = row.cost, row.standard_error
-    if cost is None or row.few or row.aa or level is None or not error or report.resource_use or report.disturbed:
+    cost = row.cost
+    if cost is None or row.few or row.aa or level is None or report.resource_use or report.disturbed:
         return row
     never = context.paths.missing(report.cell, context.baseline, row.environment)
     share = looks_share(context.plan.looks)
     fewest = max(verdicts.fewest_blocks(level, context.plan.looks), _fewest_with_limits(cost.blocks, share))
     if never or context.unproven(headline=report.headline) or cost.blocks < fewest:
+        return row
+    error = error_at(row.effects, level * share)
+    if not 0 < error < math.inf:
         return row
     effect = visible_effect(error, cost.blocks, level * share)
     settled = None
@@ -207,13 +210,13 @@ DISTRUST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ControlCheck:
-    """The control's cost on one metric at 99% confidence, with its p-value and standard error."""
+    """The control's cost on one metric at 99% confidence, with its p-value and its blocks' effects."""
 
     report: MetricReport
     cost: Cost | None
     """None if the signs of the blocks already show that the control holds."""
     p_values: PValues | float
-    standard_error: float | None
+    effects: tuple[float, ...] = ()
 
     @property
     def enough(self) -> bool:
@@ -284,11 +287,11 @@ def _visible_shifts(headlines: Sequence[ControlCheck], hidden: Collection[CellId
     level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
     fewest = verdicts.fewest_blocks(DISTRUST / max(1, len(headlines)), looks)
     return [
-        math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
+        math.expm1(min(700.0, visible_effect(error, each.cost.blocks, level)))
         for each in headlines
-        if each.standard_error
-        and each.cost is not None
+        if each.cost is not None
         and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
         and each.report.cell not in hidden
+        and (error := error_at(each.effects, level))
     ]

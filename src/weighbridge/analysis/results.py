@@ -133,8 +133,8 @@ class Comparison:
     baseline_broke: Breakage | None = None
     hidden: Bottleneck | None = None
     """The limit that both sides met, if the verdict is "hidden"."""
-    standard_error: float | None = None
-    """The standard error of the mean effect of the blocks: of logarithms, or in the metric's unit."""
+    effects: tuple[float, ...] = ()
+    """The effect of each block: a sum of logarithms, or of values in the metric's unit."""
     visible: VisibleCost | None = None
     """The cost that this comparison would have shown; None with too few blocks, or if nothing can be different."""
     pairs: tuple[BlockPair, ...] = ()

@@ -73,7 +73,7 @@ class Attached:
                     return piece
                 self.errors = (self.errors + piece)[-_PIECE:]
                 continue
-            if timeout_s is not None and not wait_readable(self._raw, timeout_s):
+            if timeout_s is not None and not wait_readable(self._raw, timeout_s=timeout_s):
                 raise TimeoutError(f"no output within {timeout_s:g} s")
             got = self._raw.recv(_PIECE)
             if not got:

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
@@ -106,7 +107,7 @@ class Process:
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds, without polling; return True once it has ended."""
         if self.poll() is None:
-            wait_readable(self._pidfd, timeout_s)
+            wait_readable(self._pidfd, timeout_s=timeout_s)
         return self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
@@ -280,14 +281,15 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
     return completed.text.strip() if completed.returncode == 0 else None
 
 
-def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> bool:
+def wait_readable(*files: int | socket.socket | FileIO, timeout_s: float | None = None) -> bool:
     """Wait until a descriptor is readable, or a pidfd's process has ended; return False after ``timeout_s``.
 
     It uses poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on. Raises
     Cancelled.
     """
     waiting = select.poll()
-    waiting.register(file, select.POLLIN)
+    for file in files:
+        waiting.register(file, select.POLLIN)
     if (cancelled := cancellation.descriptor()) is not None:
         waiting.register(cancelled, select.POLLIN)
     ready = waiting.poll(None if timeout_s is None else math.ceil(max(0.0, timeout_s) * 1000))
@@ -296,10 +298,17 @@ def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> 
 
 
 class SocketStream:
-    """The local end of a socket that is a program's standard input and output. Implements ``Stream``."""
+    """The local end of a socket that is a program's standard input and output. Implements ``Stream``.
 
-    def __init__(self, connection: socket.socket) -> None:
+    It ends with the program, even if a process that the program left behind still holds the other end.
+    """
+
+    def __init__(self, connection: socket.socket, program: int | None = None) -> None:
+        """``program`` is the number of the program's process, a child of this one that nothing has waited for."""
         self._connection = connection
+        self._readable: tuple[socket.socket | FileIO, ...] = (connection,)
+        if program is not None:
+            self._readable += (FileIO(os.pidfd_open(program)),)
 
     def send(self, data: bytes) -> None:
         """Send all data. Raises OSError if the other end is closed, or has not read for `LISTENS_S`."""
@@ -307,11 +316,15 @@ class SocketStream:
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """Return the next piece; empty at the end of the stream. Raises TimeoutError."""
-        if timeout_s is not None and not wait_readable(self._connection, timeout_s):
+        if not wait_readable(*self._readable, timeout_s=timeout_s):
             raise TimeoutError(f"no output within {timeout_s:g} s")
-        piece = self._connection.recv(_PIECE)
+        try:
+            piece = self._connection.recv(_PIECE, socket.MSG_DONTWAIT)
+        except BlockingIOError:  # the program has ended
+            piece = b""
         if not piece:
-            self._connection.close()
+            for each in self._readable:
+                each.close()
         return piece
 
     def end(self) -> None:
@@ -358,7 +371,8 @@ def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Pro
     ours, theirs = socket.socketpair()
     limit_sending(ours)
     with theirs:
-        return Process(command, env=env, talk=theirs.fileno()), SocketStream(ours)
+        process = Process(command, env=env, talk=theirs.fileno())
+    return process, SocketStream(ours, process.pid)
 
 
 def link_prefix(run_id: RunId) -> str:

@@ -31,10 +31,7 @@ URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}(/[A-Za-z0-9._~:/?#@!$&'*+,
 _FROM_STRANGER = (
     "The author of this pull request can change the job that measured this. Do not take these figures as proof."
 )
-_DETECTABLE = (
-    "Detectable: a cost of at least this size would probably have been called different. Slow trials raise this "
-    "figure more than they widen the interval."
-)
+_DETECTABLE = "Detectable: a cost of at least this size would probably have been called different."
 _NOTHING_DIFFERED = "Nothing else that Weighbridge records differed."
 
 

@@ -16,6 +16,8 @@ import numpy as np
 from weighbridge.statistics.contrast import Looks, looks_share
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.distributions import chi_square_quantile, normal_quantile, t_quantile_at
+from weighbridge.statistics.ranks import signed_rank_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost
 
 LOOKS = (10, 13, 17, 22, 28, 35, 44, 60)
@@ -212,11 +214,30 @@ SURE = 0.8
 """The probability that the blocks' spread is at most the one that a visible effect assumes."""
 
 
+def error_at(effects: Sequence[float], level: float) -> float:
+    """Return the standard error of blocks' effects, as their two-sided test at ``level`` has it, in their unit.
+
+    It is the half-width of the interval that the test inverts, divided by the quantile of Student's t. From 10 blocks
+    on this is the exact signed-rank interval (Lehmann, Annals of Mathematical Statistics 34, 1963), which a few slow
+    trials hardly change. Below, and if that interval has no limits at this level or only one value, it is the
+    standard error of the mean, which Student's t uses. Returns inf with fewer than two blocks.
+    """
+    blocks = len(effects)
+    if blocks < 2:
+        return math.inf
+    if blocks >= MIN_BLOCKS_SIGNED_RANK:
+        interval = signed_rank_interval(np.asarray(effects, dtype=np.float64), 1 - level)
+        error = (interval.high - interval.low) / 2 / t_quantile_at(blocks - 1, 1 - level / 2)
+        if 0 < error < math.inf:
+            return error
+    return float(np.std(effects, ddof=1)) / math.sqrt(blocks)
+
+
 def visible_effect(standard_error: float, blocks: int, level: float, *, known_from: int | None = None) -> float:
     """Return the smallest effect that at least four of five runs like this one find, in the error's unit.
 
-    ``standard_error`` belongs to the mean of the blocks' effects (logarithms, or differences). An effect is found if
-    a test is significant at ``level`` (two-sided; in a family, the level that Holm leaves). ``known_from`` is the
+    ``standard_error`` belongs to the blocks' effects (logarithms, or differences): see `error_at`. An effect is found
+    if a test is significant at ``level`` (two-sided; in a family, the level that Holm leaves). ``known_from`` is the
     number of blocks that showed the spread, if it comes from other blocks. Returns inf with fewer than two blocks.
 
     It is the noncentrality m of Student's t with power 80% in its normal approximation (Johnson & Welch, Biometrika

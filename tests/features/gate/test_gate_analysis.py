@@ -21,7 +21,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.limits import limits_json
 from weighbridge.report.text.limits import limit_sentence
-from weighbridge.statistics import visible_effect
+from weighbridge.statistics import error_at, visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 TOO_MANY = "too many connections"
@@ -221,7 +221,8 @@ def test_beside_an_undecided_budget_stands_what_would_have_been_over_it(store):
     made = gate(store, f"bridge.tcp.throughput<={size}%", "host.tcp.throughput<=10%")
     undecided, kept = made.findings
     excess = visible_excess(undecided, made, analysis)
-    effect = visible_effect(row.standard_error, 12, 0.05 * made.share / 2)
+    level = 0.05 * made.share / 2
+    effect = visible_effect(error_at(row.effects, level), 12, level)
     assert excess == pytest.approx(100 * (1 - (1 - size / 100) * math.exp(-effect))) and excess > size
     assert visible_excess(kept, made, analysis) is None
     first, second = gate_json(made, analysis)["findings"]

@@ -23,7 +23,7 @@ from weighbridge.features.gate.sequential import limit_p_values
 from weighbridge.model.address import ArmId, MetricId
 from weighbridge.model.decisions import GateLook
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Cost, Looks, compare, looks_share, verdicts, visible_effect
+from weighbridge.statistics import Cost, Looks, compare, error_at, looks_share, verdicts, visible_effect
 from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues
@@ -76,14 +76,15 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.operand != "cost":
         return None
-    if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
-        return None
-    if report.resource_use or report.disturbed:  # the noise floor prevents it, as in the report
+    if row is None or report is None or row.cost is None or gate.share <= 0:
         return None
     looks = analysis.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
     level = verdicts.ALPHA * gate.share * looks_share(looks) / judged
-    effect = visible_effect(row.standard_error, row.cost.blocks, level)
+    error = error_at(row.effects, level)
+    if not 0 < error < math.inf or report.resource_use or report.disturbed:
+        return None  # in the last two cases the noise floor prevents it, as in the report
+    effect = visible_effect(error, row.cost.blocks, level)
     bound = bound_in_unit(finding.requirement, report)
     if row.cost.scale == "difference":
         return bound + effect

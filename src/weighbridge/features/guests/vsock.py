@@ -44,7 +44,7 @@ def answered(listener: socket.socket, hypervisor: HostProcess, within_s: float) 
     """Return the stream of the guest's call; None if its hypervisor ends first, or if none comes in time."""
     deadline = time.monotonic() + within_s
     while hypervisor.poll() is None and time.monotonic() < deadline:
-        if wait_readable(listener, _LOOK_S):
+        if wait_readable(listener, timeout_s=_LOOK_S):
             connection, _ = listener.accept()
             limit_sending(connection)
             return SocketStream(connection)

@@ -110,7 +110,7 @@ def start_agent(
     with contextlib.suppress(OSError, ValueError):
         near.sendall(b"%d\n" % len(sent) + sent)
     with contextlib.suppress(OSError, ValueError):
-        if wait_readable(near, ready_s):
+        if wait_readable(near, timeout_s=ready_s):
             hello, preamble = _hello(stream)
     if hello is None:
         stream.close()

@@ -1,7 +1,6 @@
 /* Preloaded into user-mode Linux, whose kernel traces the processes of its guest (ptrace(2)).
  *
- * If the kernel dies, its processes die, too: without PTRACE_O_EXITKILL they would stay, stopped. A process for which the
- * kernel could not set this option yet dies with its parent. If its parent is dead already, init would trace it for ever.
+ * If the kernel dies, its processes die, too: without this option they would stay, stopped.
  * A processor can have more registers than the kernel has room for (AMX): Linux before 6.13 writes those that it knows,
  * and the host refuses a write that is not of all (EFAULT). It is then completed. The others keep their initial value,
  * as no program of the guest gets the permission to use them.
@@ -10,35 +9,19 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #define ROOM 65536
 #define OLD_SETOPTIONS 21
 
 static long (*libc_ptrace)(int, pid_t, void *, void *);
 static char state[ROOM];
-static pid_t kernel;
 static size_t whole;  /* bytes of all registers; 0: a write of fewer was not refused yet */
-
-static void __attribute__((constructor)) remember_kernel(void)
-{
-	kernel = getpid();
-}
-
-static void die_with_kernel(void)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != kernel)
-		_exit(1);
-}
 
 static long write_all(pid_t pid, void *set, const struct iovec *given)
 {
@@ -67,8 +50,6 @@ long ptrace(enum __ptrace_request request, ...)
 	va_end(rest);
 	if (libc_ptrace == NULL)
 		libc_ptrace = (long (*)(int, pid_t, void *, void *))dlsym(RTLD_NEXT, "ptrace");
-	if (request == PTRACE_TRACEME)
-		die_with_kernel();
 	if (request == PTRACE_SETOPTIONS || (int)request == OLD_SETOPTIONS)
 		data = (void *)((uintptr_t)data | PTRACE_O_EXITKILL);
 	if (request != PTRACE_SETREGSET || (uintptr_t)address != NT_X86_XSTATE)
