@@ -20,6 +20,7 @@ from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.archive.entry import entry_of
 from weighbridge.features.gate.between_runs import compare_runs
+from weighbridge.features.gate.compare_document import names_of_runs
 from weighbridge.features.gate.compared_run import read_run
 from weighbridge.features.gate.past_runs import history
 from weighbridge.features.gate.questions import questions_of
@@ -32,6 +33,7 @@ from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.export.openmetrics import openmetrics
 from weighbridge.report.text.answer import answer
+from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.matrix import matrix
 from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.summary import verdict_sentences
@@ -40,6 +42,7 @@ from weighbridge.store.run import RunStore
 
 PAIRS = {"head": "base", "head-docker": "base-docker"}
 VERDICTS = {"head": "equivalent", "head-docker": "different"}
+NAMES = {"head": "head (native)", "base": "base (native)"}
 COSTS = two_versions()["costs"]
 
 
@@ -90,11 +93,23 @@ def test_text_names_the_pair_that_differs(made):
     analysis = analyse(made())
     assert answer(analysis).startswith("head-docker: ") and "5" in answer(analysis)
     assert {cell.environment: cell.shown_as for cell in matrix(analysis).rows[0].cells if cell} == VERDICTS
+    assert names_of(analysis) == NAMES | {"base-again": "base (native) (control)"}
     assert any(" than base-docker " in text for _, text in verdict_sentences(analysis))
     for text in (comment(analysis), run_markdown(analysis)):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "head" in line.split(" | ")[1]]
-        assert [line.split(" | ")[1].strip() for line in rows] == [*PAIRS]
+        assert [line.split(" | ")[1].strip() for line in rows] == [r"head \(native\)", "head-docker"]
         assert "within ±3%" in rows[0] and "significant" in rows[1] and "base-docker" not in text
+
+
+def test_a_run_with_one_environment_does_not_name_it(made):
+    analysis = analyse(made(costs={"head": 1.1}))
+    assert names_of(analysis) == {"base-again": "base (control)"} and answer(analysis).startswith("head: ")
+
+
+def test_two_compared_runs_name_the_environment_of_native_versions(made):
+    runs = [read_run(made(), "a"), read_run(made(), "b")]
+    names = names_of_runs(compare_runs(*runs))
+    assert names == NAMES | {"base-again": "base (native) (control)"}
 
 
 def test_the_methods_give_no_kind_to_several_bases(made):
@@ -175,7 +190,9 @@ def test_a_document_of_an_earlier_version_can_be_loaded(made, tmp_path):
 def test_the_registry_and_the_history_have_the_same_verdicts(made, tmp_path):
     store = made()
     entry = entry_of(store, analyse(store))
-    assert {each.environment: each.shown_as for each in entry.costs} == VERDICTS
+    assert {each.environment: each.shown_as for each in entry.costs} == {
+        NAMES.get(name, name): verdict for name, verdict in VERDICTS.items()
+    }
     assert entry.answer.startswith("head-docker: ")
     (past,) = history(tmp_path / "runs").runs
     assert {(row.environment, row.against, row.verdict) for _, row in past.costs} == {
