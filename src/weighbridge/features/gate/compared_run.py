@@ -18,6 +18,7 @@ from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.facts import (
     HOST_DIFFERENCES,
     IDLE_CPUS,
+    KERNEL,
     RUNTIME,
     RUNTIME_PROGRAM,
     RUNTIME_SUPERVISOR,
@@ -292,7 +293,7 @@ def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
         if not role or name not in environments or scope not in other:
             continue
         for key, before, after in _differing_facts(one[scope], other[scope]):
-            kind = FactKind.KERNEL if key == "kernel" else _kind_of_site_fact(key)
+            kind = FactKind.KERNEL if key == KERNEL else _kind_of_site_fact(key)
             alike.setdefault((kind, key, before, after), []).append(name)
     for (kind, key, before, after), names in alike.items():
         yield FactChange(kind, key, before, after, environments=tuple(dict.fromkeys(names)))
