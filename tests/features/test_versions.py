@@ -2,7 +2,9 @@
 
 import csv
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +23,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.features.archive.entry import entry_of
 from weighbridge.features.gate.between_runs import compare_runs
 from weighbridge.features.gate.compare_document import names_of_runs
-from weighbridge.features.gate.compared_run import read_run
+from weighbridge.features.gate.compared_run import ComparedRun, changed_settings, read_run
 from weighbridge.features.gate.past_runs import history
 from weighbridge.features.gate.questions import questions_of
 from weighbridge.model.decisions import LeftOut
@@ -38,7 +40,7 @@ from weighbridge.report.text.matrix import matrix
 from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.summary import verdict_sentences
 from weighbridge.statistics.verdicts import adjusted
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import DATABASE, RunStore
 
 PAIRS = {"head": "base", "head-docker": "base-docker"}
 VERDICTS = {"head": "equivalent", "head-docker": "different"}
@@ -176,7 +178,8 @@ def test_documents_and_the_api_name_what_each_row_is_against(made, tmp_path):
     assert [(each["name"].split(".")[0], each["unit"]) for each in entries] == [
         ("head", "x base"), ("head-docker", "x base-docker"),
     ]  # fmt: skip
-    assert 'environment="base-docker"' not in openmetrics(store, analyse(store))
+    metrics = openmetrics(store, analyse(store))
+    assert 'environment="base-docker"' not in metrics and 'against="base-docker"' in metrics
 
 
 def test_a_document_of_an_earlier_version_can_be_loaded(made, tmp_path):
@@ -207,6 +210,20 @@ def test_two_runs_compare_the_costs_of_the_pairs(made):
     (metric,) = pair.headlines
     rows = {row.environment: row.verdict for row in metric.rows if not row.aa}
     assert rows == {"head": "equivalent", "head-docker": "equivalent"}, "both versions are slower in docker"
+
+
+def test_the_folders_of_the_trees_are_no_difference_of_two_runs(made):
+    def run(folder: str, env: str) -> ComparedRun:
+        store = made()
+        userland = json.dumps({"kind": "host", "folder": folder, "env": {"PATH": env}})
+        with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
+            database.execute("UPDATE study SET document = json_set(document, '$.file.userland', json(?))", (userland,))
+        with RunStore(store.directory) as changed:
+            return read_run(changed, folder)
+
+    one, other, unlike = run("/cache/0a1b/head", "/bin"), run("/cache/2c3d/head", "/bin"), run("/cache/4e5f/head", "/x")
+    assert changed_settings(one, other) == ()
+    assert [each.setting for each in changed_settings(one, unlike)] == ["userland env PATH"]
 
 
 def test_only_what_differs_between_the_versions_is_a_confounder(made):

@@ -31,6 +31,7 @@ from weighbridge.model.secret import hidden_options
 from weighbridge.model.text import one_line
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
 from weighbridge.store.run import RunStore, Value
+from weighbridge.store.versions import measures_two_versions
 
 SETTINGS_APART = frozenset({
     "study", "question", "baseline", "environments", "workloads", "repetitions", "equivalence", "seed", "ladder",
@@ -89,6 +90,7 @@ def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> Comp
     if study is not None:
         file = study.file.model_dump(mode="json")
         settings = shown({key: value for key, value in file.items() if key not in SETTINGS_APART})
+        settings = _without_trees(settings) if measures_two_versions(study) else settings
     return ComparedRun(
         name=name or str(store.directory),
         analysis=analysis,
@@ -103,6 +105,14 @@ def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> Comp
         settings=settings,
         values=values_by_metric(standing_values(store.values(), analysis.trials)),
     )
+
+
+def _without_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without the folders of the checked-out versions, which each run makes anew."""
+    return {
+        key: {name: each for name, each in value.items() if name != "folder"} if isinstance(value, Mapping) else value
+        for key, value in settings.items()
+    }
 
 
 # -- facts --------------------------------------------------------------------------------------
