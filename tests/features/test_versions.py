@@ -217,11 +217,13 @@ def test_the_folders_of_the_trees_are_no_difference_of_two_runs(made):
         store = made()
         userland = json.dumps({"kind": "host", "folder": folder, "env": {"PATH": env}})
         with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
-            database.execute("UPDATE study SET document = json_set(document, '$.file.userland', json(?))", (userland,))
+            change = "UPDATE study SET document = json_set(document, '$.file.userland', json(?))"
+            database.execute(change, (userland,))
         with RunStore(store.directory) as changed:
             return read_run(changed, folder)
 
-    one, other, unlike = run("/cache/0a1b/head", "/bin"), run("/cache/2c3d/head", "/bin"), run("/cache/4e5f/head", "/x")
+    one, other = run("/cache/0a1b/head", "/bin"), run("/cache/2c3d/head", "/bin")
+    unlike = run("/cache/4e5f/head", "/x")
     assert changed_settings(one, other) == ()
     assert [each.setting for each in changed_settings(one, unlike)] == ["userland env PATH"]
 

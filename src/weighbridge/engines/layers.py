@@ -90,7 +90,10 @@ def write_image(
 
 def _sha256(layer: IO[bytes]) -> str:
     layer.seek(0)
-    return hashlib.file_digest(layer, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    while piece := layer.read(_FILE):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def lower_layer(image: Any) -> str | None:

@@ -41,8 +41,8 @@ from weighbridge.store.rows import (
 )
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.store.schema import bring_up_to_date
-from weighbridge.store.versions import measures_two_versions
 from weighbridge.store.unpacking import is_kept_file, read_kept_file
+from weighbridge.store.versions import measures_two_versions
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -250,7 +250,8 @@ class RunStore(RunReader):
     def require_changeable(self) -> None:
         """Raise RunDirectoryError if the run is a kept file, which no command continues or changes."""
         if self.is_kept_file:
-            repeat = f"weighbridge kit --run {shlex.quote(str(self.directory))} writes a folder that measures it again"
+            kit = f"weighbridge kit --run {shlex.quote(str(self.directory))}"
+            repeat = f"{kit} writes a folder that measures it again"
             if (study := self.study()) is not None and measures_two_versions(study):
                 repeat = "to measure both versions again, run 'weighbridge weigh --base' in their repository"
             raise RunDirectoryError(f"{self.directory} is a kept run, which cannot be continued or changed: {repeat}")

@@ -192,7 +192,9 @@ def _own_values(comparison: RunsCompared, changes: dict[str, MetricChanges]) -> 
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     """Return the names for people of all environments; one in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
-    versions = {name: words for run in comparison.runs for name, words in names_of_native_versions(run.analysis).items()}
+    versions: dict[str, str] = {}
+    for run in comparison.runs:
+        versions |= names_of_native_versions(run.analysis)
     shared = {common_layers(run.analysis) for run in comparison.runs}
     for run in comparison.runs if len(shared) > 1 or shared == {""} else ():
         for name, each in run.analysis.isolation.items():

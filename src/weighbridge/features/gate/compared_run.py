@@ -108,7 +108,7 @@ def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> Comp
 
 
 def _without_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without the folders of the checked-out versions, which each run makes anew."""
+    """Return settings without the folders of the checked-out versions, which are new in each run."""
     return {
         key: {name: each for name, each in value.items() if name != "folder"} if isinstance(value, Mapping) else value
         for key, value in settings.items()

@@ -54,7 +54,7 @@ def reference_words(analysis: Analysis) -> str:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of native versions, of the control, and of environments in different hypervisors."""
+    """Return the names for people of native versions, the control, and environments in different hypervisors."""
     names = names_of_native_versions(analysis)
     if not common_layers(analysis):
         names |= {name: environment_name(names.get(name, name), each) for name, each in analysis.isolation.items()}
