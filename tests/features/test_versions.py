@@ -2,7 +2,9 @@
 
 import csv
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -20,7 +22,8 @@ from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.analysis.results import Analysis
 from weighbridge.features.archive.entry import entry_of
 from weighbridge.features.gate.between_runs import compare_runs
-from weighbridge.features.gate.compared_run import read_run
+from weighbridge.features.gate.compare_document import names_of_runs
+from weighbridge.features.gate.compared_run import ComparedRun, changed_settings, read_run
 from weighbridge.features.gate.past_runs import history
 from weighbridge.features.gate.questions import questions_of
 from weighbridge.model.decisions import LeftOut
@@ -32,14 +35,16 @@ from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.export.openmetrics import openmetrics
 from weighbridge.report.text.answer import answer
+from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.matrix import matrix
 from weighbridge.report.text.methods import methods_sentences
 from weighbridge.report.text.summary import verdict_sentences
 from weighbridge.statistics.verdicts import adjusted
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import DATABASE, RunStore
 
 PAIRS = {"head": "base", "head-docker": "base-docker"}
 VERDICTS = {"head": "equivalent", "head-docker": "different"}
+NAMES = {"head": "head (native)", "base": "base (native)"}
 COSTS = two_versions()["costs"]
 
 
@@ -90,11 +95,23 @@ def test_text_names_the_pair_that_differs(made):
     analysis = analyse(made())
     assert answer(analysis).startswith("head-docker: ") and "5" in answer(analysis)
     assert {cell.environment: cell.shown_as for cell in matrix(analysis).rows[0].cells if cell} == VERDICTS
+    assert names_of(analysis) == NAMES | {"base-again": "base (native) (control)"}
     assert any(" than base-docker " in text for _, text in verdict_sentences(analysis))
     for text in (comment(analysis), run_markdown(analysis)):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "head" in line.split(" | ")[1]]
-        assert [line.split(" | ")[1].strip() for line in rows] == [*PAIRS]
+        assert [line.split(" | ")[1].strip() for line in rows] == [r"head \(native\)", "head-docker"]
         assert "within ±3%" in rows[0] and "significant" in rows[1] and "base-docker" not in text
+
+
+def test_a_run_with_one_environment_does_not_name_it(made):
+    analysis = analyse(made(costs={"head": 1.1}))
+    assert names_of(analysis) == {"base-again": "base (control)"} and answer(analysis).startswith("head: ")
+
+
+def test_two_compared_runs_name_the_environment_of_native_versions(made):
+    runs = [read_run(made(), "a"), read_run(made(), "b")]
+    names = names_of_runs(compare_runs(*runs))
+    assert names == NAMES | {"base-again": "base (native) (control)"}
 
 
 def test_the_methods_give_no_kind_to_several_bases(made):
@@ -161,7 +178,8 @@ def test_documents_and_the_api_name_what_each_row_is_against(made, tmp_path):
     assert [(each["name"].split(".")[0], each["unit"]) for each in entries] == [
         ("head", "x base"), ("head-docker", "x base-docker"),
     ]  # fmt: skip
-    assert 'environment="base-docker"' not in openmetrics(store, analyse(store))
+    metrics = openmetrics(store, analyse(store))
+    assert 'environment="base-docker"' not in metrics and 'against="base-docker"' in metrics
 
 
 def test_a_document_of_an_earlier_version_can_be_loaded(made, tmp_path):
@@ -175,7 +193,9 @@ def test_a_document_of_an_earlier_version_can_be_loaded(made, tmp_path):
 def test_the_registry_and_the_history_have_the_same_verdicts(made, tmp_path):
     store = made()
     entry = entry_of(store, analyse(store))
-    assert {each.environment: each.shown_as for each in entry.costs} == VERDICTS
+    assert {each.environment: each.shown_as for each in entry.costs} == {
+        NAMES.get(name, name): verdict for name, verdict in VERDICTS.items()
+    }
     assert entry.answer.startswith("head-docker: ")
     (past,) = history(tmp_path / "runs").runs
     assert {(row.environment, row.against, row.verdict) for _, row in past.costs} == {
@@ -190,6 +210,22 @@ def test_two_runs_compare_the_costs_of_the_pairs(made):
     (metric,) = pair.headlines
     rows = {row.environment: row.verdict for row in metric.rows if not row.aa}
     assert rows == {"head": "equivalent", "head-docker": "equivalent"}, "both versions are slower in docker"
+
+
+def test_the_folders_of_the_trees_are_no_difference_of_two_runs(made):
+    def run(folder: str, env: str) -> ComparedRun:
+        store = made()
+        userland = json.dumps({"kind": "host", "folder": folder, "env": {"PATH": env}})
+        with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
+            change = "UPDATE study SET document = json_set(document, '$.file.userland', json(?))"
+            database.execute(change, (userland,))
+        with RunStore(store.directory) as changed:
+            return read_run(changed, folder)
+
+    one, other = run("/cache/0a1b/head", "/bin"), run("/cache/2c3d/head", "/bin")
+    unlike = run("/cache/4e5f/head", "/x")
+    assert changed_settings(one, other) == ()
+    assert [each.setting for each in changed_settings(one, unlike)] == ["userland env PATH"]
 
 
 def test_only_what_differs_between_the_versions_is_a_confounder(made):

@@ -263,4 +263,4 @@ def test_the_action_and_the_template_hand_over_what_the_script_reads():
     variables = {**JOB["variables"], **PULL["variables"]}
     assert all(f"${{{name}:-" in script for name in variables if name not in ("WB_CI", "WB_PACKAGE", "GIT_DEPTH"))
     written = {JOB["variables"][name] for name in ("WB_JUNIT", "WB_CODE_QUALITY")}
-    assert set(JOB["artifacts"]["reports"].values()) == written
+    assert set(JOB["artifacts"]["reports"].values()) == written and "$WB_RUN" in JOB["artifacts"]["paths"]

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
+from string import Template
 
 import pytest
 from ruamel.yaml import YAML
@@ -114,8 +115,8 @@ def job_of_gitlab(env: dict[str, str], folder: Path) -> None:
     lines = "\n".join((*job["before_script"], *job["script"]))
     done = run("sh", "-e", "-c", lines, env=env, cwd=folder)
     assert done.returncode in (0, 12), done.stdout + done.stderr
-    assert all((folder / path).exists() for path in job["artifacts"]["paths"])
-    assert (folder / "weighbridge-run/report.html").stat().st_size > 10_000
+    assert all((folder / Template(path).substitute(env)).exists() for path in job["artifacts"]["paths"])
+    assert (folder / env["WB_RUN"] / "report.html").stat().st_size > 10_000
     assert "weigh-true" in (folder / "weighbridge-gate.md").read_text()
     assert isinstance(json.loads((folder / job["artifacts"]["reports"]["codequality"]).read_text()), list)
     assert (folder / job["artifacts"]["reports"]["junit"]).exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from report.made_up_runs import Recipe, make_run, two_versions
 from sentences import raises_sentence
 from weighbridge.errors import RunDirectoryError
 from weighbridge.store import unpacking
@@ -52,6 +53,14 @@ def test_a_kept_file_is_not_written(kept: Path):
     with raises_sentence(RunDirectoryError):
         RunStore(kept, writable=True)
     assert kept.read_bytes() == content
+
+
+def test_two_versions_are_measured_again_in_their_repository(tmp_path: Path):
+    make_run(tmp_path / "run", Recipe(**two_versions(blocks=6))).close()
+    kept = tmp_path / "kept.sqlite.xz"
+    kept.write_bytes(lzma.compress((tmp_path / "run" / DATABASE).read_bytes()))
+    with RunStore(kept) as store, raises_sentence(RunDirectoryError):
+        store.require_changeable()
 
 
 def test_a_folder_with_the_name_of_a_kept_file_is_a_run(run: Path):

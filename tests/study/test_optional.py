@@ -35,6 +35,24 @@ def test_every_level_of_an_optional_environment_may_be_left_out():
     assert rest.file == loaded().file and rest.baseline.name == "native"
 
 
+def test_neither_of_two_versions_is_optional():
+    """Without one of them, the other has no comparison."""
+    pair = "  base-docker: {kind: docker, optional: true}\n  head-docker: {kind: docker}"
+    text = f"""
+study: weigh-prog
+question: q
+baseline: base
+environments:
+  base: {{kind: native}}
+  head: {{kind: native}}
+{pair}
+workloads: {{cpu: {{kind: sysbench-cpu}}}}
+"""
+    with raises_sentence(StudyError):
+        loaded(text)
+    assert loaded(text.replace("weigh-prog", "prog"))
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

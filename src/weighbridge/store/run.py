@@ -42,6 +42,7 @@ from weighbridge.store.rows import (
 from weighbridge.store.safe_folder import SafeFolder
 from weighbridge.store.schema import bring_up_to_date
 from weighbridge.store.unpacking import is_kept_file, read_kept_file
+from weighbridge.store.versions import measures_two_versions
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -116,13 +117,13 @@ class RunStore(RunReader):
         self._write_status(self._db.execute("SELECT count(*) FROM trial").fetchone()[0], replace_file=True)
 
     def _open_kept_file(self, *, writable: bool) -> None:
-        if writable:
-            self.require_changeable()
         with contextlib.ExitStack() as undo, saving(self.directory):
             undo.push(self._closing)
             if self._content is None:
                 self._content = read_kept_file(self.directory)
             self._open_to_read()
+            if writable:
+                self.require_changeable()
             undo.pop_all()
 
     def _open_to_read(self) -> None:
@@ -249,11 +250,11 @@ class RunStore(RunReader):
     def require_changeable(self) -> None:
         """Raise RunDirectoryError if the run is a kept file, which no command continues or changes."""
         if self.is_kept_file:
-            repeat = f"weighbridge kit --run {shlex.quote(str(self.directory))}"
-            raise RunDirectoryError(
-                f"{self.directory} is a kept run, which cannot be continued or changed: {repeat} writes a folder "
-                "that measures it again"
-            )
+            kit = f"weighbridge kit --run {shlex.quote(str(self.directory))}"
+            repeat = f"{kit} writes a folder that measures it again"
+            if (study := self.study()) is not None and measures_two_versions(study):
+                repeat = "to measure both versions again, run 'weighbridge weigh --base' in their repository"
+            raise RunDirectoryError(f"{self.directory} is a kept run, which cannot be continued or changed: {repeat}")
 
     def copy(self) -> sqlite3.Connection:
         """Return a copy of the run's database in memory, with the tables of this version, which can be changed."""

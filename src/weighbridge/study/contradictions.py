@@ -9,6 +9,7 @@ from weighbridge.model.ladder import Rung
 from weighbridge.model.openings import Openings
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.spelling import nearest
+from weighbridge.model.stored_study import pairs_of_versions
 from weighbridge.model.study import Arm, Cell, Resources, Role, StudyFile
 from weighbridge.model.supporting_service import in_order
 from weighbridge.study.source import StudyPlace
@@ -27,6 +28,11 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     elif any(arm.optional for arm in arms if arm.name == file.baseline):
         place = "environments", file.baseline, "optional"
         yield place, f"{file.baseline} is the baseline, so it cannot be optional"
+    pairs = pairs_of_versions(file.study, [arm.name for arm in arms if arm.declared])
+    for arm in arms:
+        if arm.optional and arm.name != file.baseline and arm.name in {*pairs, *pairs.values()}:
+            why = f"{arm.name} is one of two versions that are compared, so it cannot be optional"
+            yield ("environments", arm.name, "optional"), why
     if file.aa and file.baseline + AA_SUFFIX in names:
         reserved = file.baseline + AA_SUFFIX
         yield ("environments", reserved), f"'{reserved}' is reserved for the control: choose another name"

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.command_line import one_sentence
+from documents import fits
 from report.made_up_runs import Recipe, make_run
 from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import RunDirectoryError
@@ -271,6 +272,22 @@ def registry(private: Path, tmp_path: Path) -> Path:
     registry_folder.add_run(folder, registry_folder.read_run(data, "a run").entry, data)
     registry_folder.rebuild(folder)
     return folder
+
+
+def test_a_registry_is_listed_and_not_changed(weighbridge, registry: Path, tmp_path: Path):
+    page = kept_path(registry).with_name(kept_path(registry).name.removesuffix(ENDING) + ".html")
+    page.unlink()
+    (registry / "machines/x.txt").touch()
+    before = contents(registry)
+    document = json.loads(weighbridge("registry", "list", registry, "--json").out)
+    fits("registry", document)
+    (run,) = document["runs"]
+    assert registry / run["file"] == kept_path(registry) and run["run"] in run["file"]
+    assert [each["file"] for each in document["skipped"]] == ["machines/x.txt"]
+    said = weighbridge("registry", "list", registry).out
+    assert said.splitlines()[0] == run["file"] and run["machine"] in said and run["created"] in said
+    assert contents(registry) == before
+    one_sentence(weighbridge("registry", "list", tmp_path / "nothing"), 6)
 
 
 def kept_path(registry: Path) -> Path:

@@ -34,6 +34,7 @@ from weighbridge.features.gate.history_charts import over_runs, series_of
 from weighbridge.features.gate.history_document import history_document
 from weighbridge.features.gate.history_json import history_json
 from weighbridge.features.gate.past_runs import history
+from weighbridge.model.facts import KERNEL
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.document import Heading, Table, plain_text
 from weighbridge.report.render_page import write_document
@@ -149,6 +150,9 @@ def test_facts_in_words():
     packages = [FactChange(FactKind.PACKAGES, name, "1", "2") for name in ("x", "y")]
     assert fact_lines(packages) == ["2 packages: x 1 → 2, y 1 → 2"]
     assert changes_in_short([*packages, mitigations]) == "mitigations, 2 packages"
+    host = FactChange(FactKind.KERNEL, "kernel", "6.1", "6.2")
+    site = FactChange(FactKind.KERNEL, KERNEL, "6.1", "6.2", environments=("native",))
+    assert fact_words(site) == "kernel in native: 6.1 → 6.2" and changes_in_short([host, site]) == "kernel"
 
 
 def test_the_document_is_as_its_schema_says(compared):

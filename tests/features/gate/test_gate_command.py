@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import lzma
 import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -19,7 +20,7 @@ from weighbridge.model.address import ArmId, CellId
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import DATABASE, RunStore
 
 TCP = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
 KEPT, OVER, UNSURE = (f"bridge.tcp.throughput<={most}%" for most in (35, 5, 20))
@@ -456,6 +457,14 @@ def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeyp
     assert_sentence(said.err)
     with RunStore(run) as store:
         assert store.gate_looks() == ()
+
+
+def test_a_kept_file_is_judged_with_a_note(weighbridge, run, tmp_path):
+    kept = tmp_path / "kept.sqlite.xz"
+    kept.write_bytes(lzma.compress((run / DATABASE).read_bytes()))
+    said = weighbridge("gate", kept, "--budget", KEPT)
+    assert said.code == 0
+    assert_sentence(said.err)
 
 
 def test_a_run_that_is_being_written_is_not_judged(weighbridge, run):

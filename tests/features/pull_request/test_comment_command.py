@@ -252,9 +252,11 @@ def test_a_wrong_command_line_is_one_sentence(weighbridge, run, service, words):
 
 
 def test_outside_of_ci_it_is_a_file(weighbridge, run, service, tmp_path):
-    assert weighbridge("comment", run, "--markdown", tmp_path / "a.md").code == 0
-    text = (tmp_path / "a.md").read_text()
-    assert text.startswith("**head") and weighbridge("comment", run, "--markdown", "-").out == text
+    said = weighbridge("comment", run, "--markdown", tmp_path / "a.md")
+    assert said.code == 0 and said.out == ""
+    assert_sentence(said.err)
+    text, shown = (tmp_path / "a.md").read_text(), weighbridge("comment", run, "--markdown", "-")
+    assert text.startswith("**head") and (shown.out, shown.err) == (text, "")
 
 
 def test_no_token_is_posted_whatever_the_build_left(weighbridge, run, github, service, tmp_path):

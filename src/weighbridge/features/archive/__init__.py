@@ -2,4 +2,8 @@
 
 from weighbridge.cli.feature import Feature
 
-FEATURE = Feature(commands={"registry": "weighbridge.features.archive.options:REGISTRY"}, after="export")
+FEATURE = Feature(
+    commands={"registry": "weighbridge.features.archive.options:REGISTRY"},
+    after="export",
+    documents={"registry": "weighbridge.features.archive.document:RegistryDocument"},
+)

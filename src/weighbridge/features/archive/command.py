@@ -1,4 +1,4 @@
-"""`weighbridge registry`: add and index."""
+"""`weighbridge registry`: add, index and list."""
 
 import shlex
 from collections.abc import Sequence
@@ -7,14 +7,16 @@ from pathlib import Path
 from weighbridge.analysis.analyse import analyse
 from weighbridge.cli.files import report_files
 from weighbridge.cli.messages import fail
-from weighbridge.cli.output import err, out
+from weighbridge.cli.output import err, out, print_json
 from weighbridge.cli.runs import run_directory
 from weighbridge.errors import RunDirectoryError, WeighbridgeError
+from weighbridge.features.archive.document import RegistryDocument, RegistryRun, RegistrySkipped
 from weighbridge.features.archive.entry import entry_of
+from weighbridge.features.archive.index_page import ListedRun
 from weighbridge.features.archive.kept_file import kept_file, opened, raw_archive
-from weighbridge.features.archive.options import RegistryAddOptions, RegistryIndexOptions
+from weighbridge.features.archive.options import RegistryAddOptions, RegistryIndexOptions, RegistryListOptions
 from weighbridge.features.archive.registry_folder import INDEX as INDEX_PAGE
-from weighbridge.features.archive.registry_folder import Index, add_run, rebuild
+from weighbridge.features.archive.registry_folder import Index, add_run, read_index, rebuild
 from weighbridge.features.archive.text import git_commands, index_line, outcome_lines, published_lines
 from weighbridge.linux.git import WITHOUT_PLACES
 from weighbridge.linux.process import run as run_command
@@ -69,14 +71,46 @@ def _require_no_values(store: RunStore) -> None:
 
 def index(options: RegistryIndexOptions) -> None:
     """Rebuild the index and all pages of a registry."""
-    if not options.repository.is_dir():
-        what = "is not a folder" if options.repository.exists() else "does not exist"
-        raise RunDirectoryError(f"{options.repository} {what}: name the folder of a registry")
+    _require_folder(options.repository)
     rebuilt = rebuild(options.repository)
     _warn(rebuilt)
     report_files([options.repository / INDEX_PAGE], index_line(options.repository, rebuilt))
     if options.strict and rebuilt.skipped:
         fail(f"{options.repository} has files that were skipped", RunDirectoryError.exit_code)
+
+
+def list_runs(options: RegistryListOptions) -> None:
+    """Print the runs of a registry: the kept file, then its study, date and machine."""
+    _require_folder(options.repository)
+    index = read_index(options.repository)
+    _warn(index)
+    if options.as_json:
+        print_json(
+            RegistryDocument(
+                runs=tuple(map(_listed, index.runs)),
+                skipped=tuple(RegistrySkipped(file=each.name, reason=each.reason) for each in index.skipped),
+            )
+        )
+        return
+    for each in index.runs:
+        _print(each.file)
+        _print(f"    {each.entry.study}, {each.entry.created}, {each.entry.machine}")
+    if not index.runs:
+        _print("no run in it")
+
+
+def _listed(each: ListedRun) -> RegistryRun:
+    entry = each.entry
+    return RegistryRun(
+        run=entry.run_id, file=each.file, machine=entry.machine, study=entry.study, question=entry.question,
+        created=entry.created, answer=entry.answer,
+    )  # fmt: skip
+
+
+def _require_folder(repository: Path) -> None:
+    if not repository.is_dir():
+        what = "is not a folder" if repository.exists() else "does not exist"
+        raise RunDirectoryError(f"{repository} {what}: name the folder of a registry")
 
 
 def _commit(repository: Path, commands: Sequence[tuple[str, ...]]) -> list[str]:

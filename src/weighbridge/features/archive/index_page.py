@@ -10,6 +10,7 @@ from weighbridge.features.archive.entry import RegistryEntry
 from weighbridge.report.page import FOLDER, templates
 from weighbridge.report.text.formatting import plural
 from weighbridge.report.text.matrix import WORDS
+from weighbridge.store.unpacking import ENDING
 
 TITLE = "Registry of runs"
 MARK = f"<title>{TITLE} - Weighbridge</title>"
@@ -24,6 +25,11 @@ class ListedRun:
     entry: RegistryEntry
     page: str
     raw: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path of the kept file in the registry."""
+        return f"{self.page.removesuffix('.html')}{ENDING}"
 
 
 @dataclass(frozen=True, slots=True)

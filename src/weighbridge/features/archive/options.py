@@ -37,10 +37,18 @@ class RegistryIndexOptions:
     as_json: bool = json_flag()
 
 
+@dataclass(frozen=True, slots=True)
+class RegistryListOptions:
+    """List the runs of a registry: the kept file, the study, the date and the machine."""
+
+    repository: Path = _repository()
+    as_json: bool = json_flag()
+
+
 REGISTRY = App(
     "registry",
     "Keep finished runs in a git repository, with one page as its index.",
-    {"add": f"{__name__}:ADD", "index": f"{__name__}:INDEX"},
+    {"add": f"{__name__}:ADD", "index": f"{__name__}:INDEX", "list": f"{__name__}:LIST"},
 )
 ADD = Declared(
     f"{_COMMANDS}:add",
@@ -53,4 +61,7 @@ ADD = Declared(
 )
 INDEX = Declared(
     f"{_COMMANDS}:index", RegistryIndexOptions, ("weighbridge registry index results/",), documents=("files",)
+)
+LIST = Declared(
+    f"{_COMMANDS}:list_runs", RegistryListOptions, ("weighbridge registry list results/",), documents=("registry",)
 )

@@ -127,19 +127,30 @@ def rebuild(repository: Path) -> Index:
 
     Raises RunDirectoryError if the folder is not a registry, OSError if a page cannot be written.
     """
+    with SafeFolder.open(repository, writable=True) as top:
+        index = _index_of(top, repository, write_pages=True)
+        _write(top, INDEX, index_html(index.runs, index.skipped).encode(errors="replace"))
+    return index
+
+
+def read_index(repository: Path) -> Index:
+    """Return the runs of a registry without writing anything. Raises RunDirectoryError if it is not a registry."""
+    with SafeFolder.open(repository) as top:
+        return _index_of(top, repository, write_pages=False)
+
+
+def _index_of(top: SafeFolder, repository: Path, *, write_pages: bool) -> Index:
     runs: list[ListedRun] = []
     skipped: list[SkippedFile] = []
-    with SafeFolder.open(repository, writable=True) as top:
-        _require_own_index(top)
-        if MACHINES not in top.names():
-            raise RunDirectoryError(f"{repository} is not a registry: it has no folder '{MACHINES}'")
-        with top.subfolder(MACHINES) as machines:
-            for folder, parts, names in _folders(machines, (), skipped):
-                runs += _runs_of(folder, parts, names, skipped)
-        shown = tuple(_shortened(each, repository) for each in skipped[:_MOST_SKIPPED])
-        if more := skipped[_MOST_SKIPPED:]:
-            shown = (*shown, SkippedFile(f"{len(more)} more files", "are not listed"))
-        _write(top, INDEX, index_html(runs, shown).encode(errors="replace"))
+    _require_own_index(top)
+    if MACHINES not in top.names():
+        raise RunDirectoryError(f"{repository} is not a registry: it has no folder '{MACHINES}'")
+    with top.subfolder(MACHINES) as machines:
+        for folder, parts, names in _folders(machines, (), skipped):
+            runs += _runs_of(folder, parts, names, skipped, write_pages=write_pages)
+    shown = tuple(_shortened(each, repository) for each in skipped[:_MOST_SKIPPED])
+    if more := skipped[_MOST_SKIPPED:]:
+        shown = (*shown, SkippedFile(f"{len(more)} more files", "are not listed"))
     return Index(tuple(runs), shown)
 
 
@@ -164,9 +175,9 @@ def _folders(
 
 
 def _runs_of(
-    folder: SafeFolder, parts: tuple[str, ...], names: list[str], skipped: list[SkippedFile]
+    folder: SafeFolder, parts: tuple[str, ...], names: list[str], skipped: list[SkippedFile], *, write_pages: bool
 ) -> Iterator[ListedRun]:
-    """Yield the runs in the folder of a study, after writing their pages."""
+    """Yield the runs in the folder of a study, after writing their pages if asked to."""
     place = "/".join((MACHINES, *parts))
     known: set[str] = set()
     for name in (each for each in names if each.endswith(ENDING)):
@@ -178,7 +189,8 @@ def _runs_of(
                 right = "/".join((MACHINES, *run.entry.folders, f"{run.entry.run_id}{ENDING}"))
                 raise RunDirectoryError(f"it belongs to {right}")
             page, raw = f"{run.entry.run_id}{PAGE}", f"{run.entry.run_id}{RAW}"
-            _write(folder, page, run.page.encode(errors="replace"))
+            if write_pages:
+                _write(folder, page, run.page.encode(errors="replace"))
         except (OSError, RunDirectoryError) as error:
             skipped.append(SkippedFile(where, _reason(error)))
             continue

@@ -18,7 +18,7 @@ from weighbridge.features.fleets.analysis import (
 from weighbridge.features.fleets.changes import FleetsCompared, FleetShift, UnitChange, effect_name, unit_name
 from weighbridge.features.fleets.statistics import MIN_MACHINES_ODD, MachineEffect, PairEffect
 from weighbridge.features.fleets.unit import Purpose
-from weighbridge.features.gate.compare_text import NOT_KNOWN, fact_words, setting_words, shortened
+from weighbridge.features.gate.compare_text import NOT_KNOWN, fact_name, fact_words, setting_words, shortened
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
@@ -305,7 +305,7 @@ def _amount_and_word(metric: FleetMetric, interval: Interval, estimate: float) -
 def unlike_words(fact: UnlikeFact) -> str:
     """Return a fact that differs from a machine's peers: ``firmware 1.2 (17 of 19 others: 1.3)``."""
     mine, usual = _apart(fact.value, fact.usual)
-    name = fact.fact.removeprefix("version of ")
+    name = fact_name(fact.fact)
     return f"{name} {mine} ({fact.peers} of {plural(fact.total, 'other')}: {usual})"
 
 
@@ -349,7 +349,7 @@ def shared_fact_words(fact: SharedFact) -> tuple[str, str]:
     texts = [f"{shortened(usual) or NOT_KNOWN} on {len(most)}"]
     texts += [f"{_apart(value, usual)[0]} on {some_of(names)}" for value, names in others[:NAMED]]
     more = f"; {len(others) - NAMED} other values" if len(others) > NAMED else ""
-    return fact.fact.removeprefix("version of "), "; ".join(texts) + more
+    return fact_name(fact.fact), "; ".join(texts) + more
 
 
 # -- which runs count ------------------------------------------------------------------------------

@@ -9,7 +9,13 @@ from weighbridge.features.gate.between_runs import ChangeRow, MetricChanges, Run
 from weighbridge.report import document as doc
 from weighbridge.report.document import Column, Rank, Tone, say
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import CONTROL, common_layers, environment_name, use_display_names
+from weighbridge.report.text.environments import (
+    CONTROL,
+    common_layers,
+    environment_name,
+    names_of_native_versions,
+    use_display_names,
+)
 from weighbridge.report.text.formatting import plural
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.trust import others_words, trust_sentence
@@ -186,10 +192,13 @@ def _own_values(comparison: RunsCompared, changes: dict[str, MetricChanges]) -> 
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     """Return the names for people of all environments; one in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
+    versions: dict[str, str] = {}
+    for run in comparison.runs:
+        versions |= names_of_native_versions(run.analysis)
     shared = {common_layers(run.analysis) for run in comparison.runs}
     for run in comparison.runs if len(shared) > 1 or shared == {""} else ():
         for name, each in run.analysis.isolation.items():
             layers.setdefault(name, {})[environment_name("", each)] = None
     controls = {run.analysis.aa_arm: run.analysis.baseline for run in comparison.runs if run.analysis.aa_arm}
-    names = {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
+    names = versions | {name: f"{versions.get(name, name)} {' then '.join(ways)}" for name, ways in layers.items()}
     return names | {name: f"{names.get(baseline, baseline)} ({CONTROL})" for name, baseline in controls.items()}

@@ -19,6 +19,7 @@ from weighbridge.features.gate.between_runs import (
 from weighbridge.features.gate.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.features.gate.past_runs import History, PastRun, Skipped
 from weighbridge.model.address import MetricId
+from weighbridge.model.facts import KERNEL
 from weighbridge.report.document import Amount, CostOf, Env, Inline, Text, plain_text
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import join_names, names_of
@@ -346,7 +347,12 @@ def fact_words(change: FactChange) -> str:
         return f"{name}: {_parts_apart(change.before, change.after)}"
     where = f" on host {change.place}" if change.place else ""
     where += f" in {join_names(change.environments)}" if change.environments else ""
-    return f"{name.removeprefix('version of ')}{where}: {_arrow(change.before, change.after)}"
+    return f"{fact_name(name)}{where}: {_arrow(change.before, change.after)}"
+
+
+def fact_name(fact: str) -> str:
+    """Return a fact's name as people say it: ``docker`` for ``version of docker``, ``kernel`` for a site's too."""
+    return "kernel" if fact == KERNEL else fact.removeprefix("version of ")
 
 
 def setting_words(change: SettingChange) -> str:
@@ -407,7 +413,7 @@ def changed_in_short(past: PastRun) -> str:
 
 
 def _short_name(change: FactChange) -> str:
-    return "Weighbridge" if change.kind is FactKind.WEIGHBRIDGE else change.fact.removeprefix("version of ")
+    return "Weighbridge" if change.kind is FactKind.WEIGHBRIDGE else fact_name(change.fact)
 
 
 def _arrow(before: str, after: str) -> str:

@@ -18,6 +18,7 @@ from weighbridge.model.address import ArmId, CellId, MetricId
 from weighbridge.model.facts import (
     HOST_DIFFERENCES,
     IDLE_CPUS,
+    KERNEL,
     RUNTIME,
     RUNTIME_PROGRAM,
     RUNTIME_SUPERVISOR,
@@ -30,6 +31,7 @@ from weighbridge.model.secret import hidden_options
 from weighbridge.model.text import one_line
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
 from weighbridge.store.run import RunStore, Value
+from weighbridge.store.versions import measures_two_versions
 
 SETTINGS_APART = frozenset({
     "study", "question", "baseline", "environments", "workloads", "repetitions", "equivalence", "seed", "ladder",
@@ -88,6 +90,7 @@ def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> Comp
     if study is not None:
         file = study.file.model_dump(mode="json")
         settings = shown({key: value for key, value in file.items() if key not in SETTINGS_APART})
+        settings = _without_trees(settings) if measures_two_versions(study) else settings
     return ComparedRun(
         name=name or str(store.directory),
         analysis=analysis,
@@ -102,6 +105,14 @@ def read_run(store: RunStore, name: str = "", depth: Depth = Depth.FULL) -> Comp
         settings=settings,
         values=values_by_metric(standing_values(store.values(), analysis.trials)),
     )
+
+
+def _without_trees(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without the folders of the checked-out versions, which are new in each run."""
+    return {
+        key: {name: each for name, each in value.items() if name != "folder"} if isinstance(value, Mapping) else value
+        for key, value in settings.items()
+    }
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -292,7 +303,7 @@ def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
         if not role or name not in environments or scope not in other:
             continue
         for key, before, after in _differing_facts(one[scope], other[scope]):
-            kind = FactKind.KERNEL if key == "kernel" else _kind_of_site_fact(key)
+            kind = FactKind.KERNEL if key == KERNEL else _kind_of_site_fact(key)
             alike.setdefault((kind, key, before, after), []).append(name)
     for (kind, key, before, after), names in alike.items():
         yield FactChange(kind, key, before, after, environments=tuple(dict.fromkeys(names)))

@@ -109,16 +109,17 @@ def _opened_to_look(run: Path) -> Iterator[tuple[RunStore, bool]]:
 
 
 def _keep_first_look(store: RunStore, spending: Spending, still_open: tuple[ArmId, ...], *, keeps: bool) -> None:
-    """Store an interim look with the run if it is new. Print a note if the run is not writable."""
+    """Store an interim look with the run if it is new. Print a note if the run is a kept file or not writable."""
     if spending.now is None:
         return
     if keeps:
         keep_look(store, spending, still_open, None)
     else:
-        message = (
-            f"{store.directory} is not writable, so this interim look is not stored. A later gate on a longer copy"
-        )
-        err().print(f"note: {message} does not count it, so its error rate can be higher", markup=False)
+        why, remedy = "is not writable", ""
+        if store.is_kept_file:
+            why, remedy = "is a kept file, which is opened in memory", ". To store the look, judge the run's folder"
+        message = f"{store.directory} {why}, so this interim look is not stored. A later gate on a longer copy"
+        err().print(f"note: {message} does not count it, so its error rate can be higher{remedy}", markup=False)
 
 
 def _require_possible(outputs: GateOutputs) -> None:

@@ -22,7 +22,7 @@ from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, GroupLimits, scope_files
 from weighbridge.model.command import Command
-from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE, USERLAND
+from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, KERNEL, MEMORY_LIMIT, QUALITY_OF_SERVICE, USERLAND
 from weighbridge.model.host import Host
 from weighbridge.model.site import DATA, MountRequest, Site, SiteEntry, SiteRequest
 
@@ -223,7 +223,7 @@ class PodSite(LaunchedSite):
             QUALITY_OF_SERVICE: str(status.get("qosClass", "")),
             "requests": ", ".join(f"{amount} {resource}" for resource, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
-            "version: kernel": self._kernel,
+            KERNEL: self._kernel,
             "network policy": f"allows only {self.admitted}" if self.admitted else "none",
             "frozen by": "signals",
             **self._way_facts,

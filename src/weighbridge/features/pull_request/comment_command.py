@@ -21,6 +21,8 @@ from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.store.safe_folder import open_named_file
 from weighbridge.store.unpacking import MOST_UNPACKED
 
+NO_JOB = "this is not a job of GitHub or GitLab"
+
 
 def comment(options: CommentOptions) -> None:
     """Write the comment of a run to a file, and post it; if that is not possible, to the job's summary.
@@ -36,12 +38,15 @@ def comment(options: CommentOptions) -> None:
             keep(SecretName(name), value)
     ours = job()
     if ours is None and options.markdown is None:
-        fail("this is not a job of GitHub or GitLab: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
+        fail(f"{NO_JOB}: write the comment to --markdown FILE", WRONG_COMMAND_LINE)
     require_one_output(options.markdown, as_json=options.as_json)
     text = redacted(_text(options, ours))
     _append(options.markdown, text)
     outcome: Outcome = "not-posted"
-    if ours is not None and (outcome := _post(ours, text, marker(options.name))) == "not-posted":
+    if ours is None:
+        if options.markdown != STANDARD_OUTPUT:
+            _note(f"the comment is in {options.markdown}; nothing was posted, because {NO_JOB}")
+    elif (outcome := _post(ours, text, marker(options.name))) == "not-posted":
         _append(ours.summary, text)
     if options.as_json:
         print_json(CommentDocument(outcome=outcome, text=text))

@@ -23,8 +23,11 @@ from weighbridge.report.export.metric_labels import CELL, PREFIX, environment_la
 from weighbridge.report.export.provenance import provenance
 from weighbridge.store.run import RunStore
 
-COST = ("study", *CELL, "metric")
-"""The labels of a cost. Every metric has the study, so that files of several studies can be in one folder."""
+COST = ("study", *CELL, "against", "metric")
+"""The labels of a cost. Every metric has the study, so that files of several studies can be in one folder.
+
+``against`` is the environment that the cost is compared with: the baseline, or the base of a head.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _samples(store: RunStore, analysis: Analysis) -> Iterator[tuple[str, tuple[s
         yield "noise_floor_ratio", (*place, report.metric), report.noise_floor
         for row in (each for each in report.comparisons if not each.aa):
             sites = analysis.isolation.get(row.environment, NO_HYPERVISOR).sites
-            labels = *place, *environment_labels(row.environment, sites), report.metric
+            labels = *place, *environment_labels(row.environment, sites), row.against, report.metric
             yield "cost_verdict_info", (*labels, VERDICT_CODES[row.verdict]), 1.0
             if (cost := row.usable_cost) is None or trusted is False:
                 continue

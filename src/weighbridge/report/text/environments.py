@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
+from weighbridge.model.stored_study import BASE, HEAD
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -53,13 +54,22 @@ def reference_words(analysis: Analysis) -> str:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of the control, and of environments in hypervisors unless all share them."""
-    names: dict[str, str] = {}
+    """Return the names for people of native versions, the control, and environments in different hypervisors."""
+    names = names_of_native_versions(analysis)
     if not common_layers(analysis):
-        names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+        names |= {name: environment_name(names.get(name, name), each) for name, each in analysis.isolation.items()}
     if analysis.aa_arm is not None:
         names[analysis.aa_arm] = f"{names.get(analysis.baseline, analysis.baseline)} ({CONTROL})"
     return names
+
+
+def names_of_native_versions(analysis: Analysis) -> dict[str, str]:
+    """Return ``head (native)`` and ``base (native)`` if versions were also measured elsewhere; else nothing.
+
+    Elsewhere, the study's own names include the environment: ``head-docker``.
+    """
+    versions = (BASE, HEAD) if len(analysis.plan.pairs) > 1 else ()
+    return {name: f"{name} (native)" for name in versions}
 
 
 def names_of_study(study: "Study") -> dict[str, str]:
