@@ -23,7 +23,7 @@
 # start. That was half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines lint check unit real real-hosted side_by_side apart unmeasured alone setup \
+.PHONY: demo test test-long test-machines lint check texts_and_types unit real real-hosted side_by_side apart unmeasured alone setup \
 	calibrate monitoring gvisor youki kubernetes dist deb docs
 
 demo:
@@ -36,7 +36,7 @@ test: setup
 	@echo "Running the checks, the unit tests and the real tests that measure nothing at the same time, for about 18 minutes."
 	@echo "Each part prints its output when it has finished."
 	@rm -rf $(FAILURES)
-	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured check unit; ended=$$?; \
+	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target unmeasured texts_and_types unit; ended=$$?; \
 	$(MAKE) --no-print-directory alone || ended=1; \
 	tail -v -n +1 $(FAILURES)/* 2> /dev/null; exit $$ended
 
@@ -52,13 +52,16 @@ $(VENV): pyproject.toml constraints.txt
 	.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
+# The checks of `make test`, in which tests/real/test_documentation.py builds the documentation.
+texts_and_types: lint
+	.venv/bin/python scripts/check_english.py
+	nice -n 19 .venv/bin/mypy
+
 lint: $(VENV)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 
-check: lint
-	.venv/bin/python scripts/check_english.py
-	nice -n 19 .venv/bin/mypy
+check: texts_and_types
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 
 unit: $(VENV)
