@@ -30,6 +30,7 @@ from weighbridge.model.userland import Userland
 from weighbridge.runner import clean, run_lock
 
 from .conftest import open_run
+from .programs import await_that
 from .weighing import going, run_id, trials
 
 RUN = "6e57d057a0b1"
@@ -219,10 +220,7 @@ def test_what_a_killed_run_leaves_is_cleaned(tmp_path: Path):
         run.await_that(lambda: _processes(run_id(out), "qemu") != [], "QEMU")
         run.end(signal.SIGKILL)
     mine = run_id(out)
-    deadline = time.monotonic() + 20
-    while _processes(mine) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _processes(mine)  # QEMU ends by itself
+    await_that(lambda: not _processes(mine))  # QEMU ends by itself
     assert [left for left in clean.find().left if left.run == mine]  # the disks of its guest
     clean.sweep(mine)
     run_lock.forget(mine)

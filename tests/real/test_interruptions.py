@@ -52,9 +52,7 @@ def continue_run(study: Path, run: Path, before: list[Row]) -> None:
 def test_interrupted_in_the_middle(machine: Machine, study: Path, run: Path, tmp_path: Path, number: int):
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 2)
-        began = time.monotonic()
         done = going_on.end(number)
-    assert time.monotonic() - began < 15
     done.must_fail(128 + number, "interrupted", f"to continue: weighbridge run --out {run}")
     assert "report: " in done.stdout
     machine.must_be_unchanged()

@@ -19,6 +19,7 @@ from weighbridge.runner.storage import storage_facts
 from weighbridge.storage import nfs
 
 from .conftest import open_run
+from .programs import PATIENCE_S, await_that
 
 RUN = "9f5000000a1b"
 OPTIONS = GuestOptions.model_validate({"kind": "guest", "accelerator": "tcg", "memory": "1GiB"})
@@ -84,8 +85,7 @@ def nothing_left(host: GuestHost) -> None:
     [
         pytest.param({"version": "3"}, id="3", marks=pytest.mark.long),
         pytest.param({"version": "4.0", "hard": False}, id="4.0 soft", marks=pytest.mark.long),
-        pytest.param({"export": "async"}, id="async export"),
-        pytest.param({"mount": "sync"}, id="sync mount"),
+        pytest.param({"export": "async", "mount": "sync"}, id="async export, sync mount"),
     ],
 )
 def test_what_is_asked_is_in_force_natively(host: GuestHost, run: RunContext, small_userland: Userland, given):
@@ -155,11 +155,13 @@ def test_what_a_server_does_to_a_mount_is_told_in_its_words(
         assert "Read-only file system" in refused(site)
         shell(host, again % "no_root_squash")
         assert site.run(write).returncode == 0
-        held = f"exec 3>>{DATA}/open && sleep 3 && dd if=/dev/zero bs=4k count=1 conv=fsync >&3"
-        writer = site.start(Command(("sh", "-c", held), 60))
-        time.sleep(1.5)
+        wait = "until [ -e /tmp/go ]; do sleep 0.1; done"
+        held = f"exec 3>>{DATA}/open && echo opened && {wait} && dd if=/dev/zero bs=4k count=1 conv=fsync >&3"
+        writer = site.start(Command(("sh", "-c", held), 600))
+        await_that(lambda: writer.printed()[0] == b"opened\n")
         shell(host, f"rm {folder}/open && exportfs -f")
-        assert writer.wait(30)
+        site.put("/tmp/go", b"")
+        assert writer.wait(PATIENCE_S)
         assert "Stale file handle" in writer.stop().stderr.decode()
     nothing_left(host)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from weighbridge.linux.process import Process, talk
 from weighbridge.model.command import Command
 
+from .programs import await_that
+
 LAST_NUMBER = Path("/proc/sys/kernel/ns_last_pid")
 
 
@@ -52,10 +54,7 @@ def test_what_the_leader_of_a_group_has_left_is_ended():
     left = Path("/proc", process.output_so_far().decode().strip())
     assert left.exists()
     assert process.stop().returncode == 0
-    deadline = time.monotonic() + 5
-    while _runs(left) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not _runs(left)
+    await_that(lambda: not _runs(left))
 
 
 def test_a_stream_ends_with_its_program_although_another_process_holds_it():

@@ -237,7 +237,7 @@ with open_run(OTHER) as run:
 @pytest.mark.parametrize("how", ["running", "frozen"])
 def test_after_a_kill_clean_removes_everything(kind: str, how: str, small_userland: Userland, machine: Machine):
     argv = (sys.executable, "-c", KILLED, kind, small_userland.digest, str(small_userland.root), how)
-    subprocess.run(argv, env={**os.environ, "PYTHONPATH": "."}, check=False, timeout=60)
+    subprocess.run(argv, env={**os.environ, "PYTHONPATH": "."}, check=False, timeout=600)
     left = {leftover.kind for leftover in clean.find().left if leftover.run == OTHER}
     assert {"network link", "control group", "state folder"} <= left
     assert ("lock" in left) is (kind == "lxc")

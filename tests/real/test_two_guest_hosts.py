@@ -13,6 +13,7 @@ from weighbridge.linux.process import run_of
 from weighbridge.runner import clean, run_lock
 
 from .machine import Machine
+from .programs import await_that
 from .weighing import Going, facts, going, run_id, trials, weighbridge
 
 NATIVE = "  native: {kind: native}\n"
@@ -99,10 +100,7 @@ def test_one_of_them_dies_in_a_trial_and_then_weighbridge(machine: Machine, tmp_
     with going("run", "--yes", "--out", out, files=tmp_path) as run:
         _started(run, out, 2)
         run.end(signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while _guests(mine) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _guests(mine)  # they end by themselves
+    await_that(lambda: not _guests(mine))  # they end by themselves
     assert [left for left in clean.find().left if left.run == mine]  # their disks
     clean.sweep(mine)
     run_lock.forget(mine)

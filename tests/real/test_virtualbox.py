@@ -8,7 +8,6 @@ vector under the AMD-V that QEMU emulates (told to interpret instead, it was in 
 import hashlib
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -40,6 +39,7 @@ from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 
 from .conftest import open_run
+from .programs import await_that
 
 RUN = "b0c5000000a1"
 MIB = 2**20
@@ -102,7 +102,7 @@ def host(run: RunContext, root: Path) -> Iterator[SidHost]:
     hold = ("unshare", "--mount", "--propagation", "slave", "sh", "-c", _HOLD, "hold", str(root), *_SHARED)
     holder = Process(Command(hold, 900), env={process.RUN_VARIABLE: run.id})
     try:
-        time.sleep(0.5)
+        await_that(lambda: Path(f"/proc/{holder.pid}/comm").read_text() == "sleep\n")  # everything is mounted
         yield SidHost(run.id, root, holder.pid)
     finally:
         holder.stop()

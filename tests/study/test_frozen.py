@@ -16,7 +16,7 @@ from weighbridge.store.run import DATABASE, RunStore
 from weighbridge.study.external import external_resources
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
-from weighbridge.study.profiles import load, profiles_of
+from weighbridge.study.profiles import load_each
 from weighbridge.study.source import bundled, parse
 
 WHOLE = """
@@ -57,8 +57,7 @@ def small(**changes: str):
 
 @pytest.mark.parametrize("name", bundled())
 def test_a_bundled_study_comes_back_in_each_profile(name: str):
-    for profile in profiles_of(name):
-        study = load(name, profile)
+    for _, study in load_each(name):
         again = frozen_and_thawed(study)
         without_profiles = study.file.model_copy(update={"profiles": {}})
         assert again == study.model_copy(update={"file": without_profiles})

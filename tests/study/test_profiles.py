@@ -70,6 +70,14 @@ def test_a_profile_is_merged_and_frozen(written):
     assert with_blocks(study, 2).file.repetitions.blocks == 2
 
 
+def test_each_profile_is_the_one_that_is_loaded_by_its_name(written):
+    path = written(STUDY)
+    each = {name: (study.file, study.arms, study.cells) for name, study in profiles.load_each(path)}
+    by_name = {name: profiles.load(path, name) for name in (profiles.STANDARD, "quick", "other")}
+    assert each == {name: (study.file, study.arms, study.cells) for name, study in by_name.items()}
+    assert [name for name, _ in profiles.load_each(written(STUDY.partition("profiles:")[0]))] == [profiles.STANDARD]
+
+
 def test_another_kind_replaces_the_whole_entry_and_aliases_stay_apart(written):
     study = profiles.load(written(STUDY), "other")
     assert study.cells[1].kind == "sysbench-cpu" and study.cells[1].options.duration != 2.0
@@ -127,16 +135,14 @@ def test_a_link_is_set_on_every_testbed_host(written):
         profiles.load(written(STUDY), None, "100mbit")
 
 
-@pytest.mark.parametrize(
-    ("study", "profile"), [(name, each) for name in bundled() for each in profiles.profiles_of(name)]
-)
-def test_every_profile_of_every_bundled_study_is_right_and_decides_something_or_is_a_rehearsal(study, profile):
-    loaded = profiles.load(study, profile)
-    repetitions = loaded.file.repetitions
-    decides = (repetitions.blocks or repetitions.min) >= MIN_BLOCKS_VERDICT
-    assert loaded.file.study == study and decides is not loaded.file.rehearsal
-    if profile.startswith("quick"):
-        assert decides, "a quick profile asks less, and answers it"
+@pytest.mark.parametrize("study", bundled())
+def test_every_profile_of_every_bundled_study_is_right_and_decides_something_or_is_a_rehearsal(study):
+    for profile, loaded in profiles.load_each(study):
+        repetitions = loaded.file.repetitions
+        decides = (repetitions.blocks or repetitions.min) >= MIN_BLOCKS_VERDICT
+        assert loaded.file.study == study and decides is not loaded.file.rehearsal, profile
+        if profile.startswith("quick"):
+            assert decides, f"{profile}: a quick profile asks less, and answers it"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.runner.preflight import on_this_kernel
-from weighbridge.study.profiles import load, profiles_of
+from weighbridge.study.profiles import load_each
 from weighbridge.study.source import bundled, bundled_study
 
 
@@ -18,9 +18,7 @@ def is_bundled(study: Study) -> bool:
 
 
 def _bundled(name: str) -> Iterator[Mapping[str, Any]]:
-    origin = bundled_study(name)
-    for profile in profiles_of(origin) if name in bundled() else ():
-        study = load(origin, profile)
+    for _, study in load_each(bundled_study(name)) if name in bundled() else ():
         yield from (json.loads(study_json(each)) for each in (study, on_this_kernel(study)))
 
 

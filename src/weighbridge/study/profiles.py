@@ -56,6 +56,16 @@ def load(
     return check(chosen if link is None else _linked(chosen, link), normalised)
 
 
+def load_each(study: str | Origin) -> Iterator[tuple[str, Study]]:
+    """Yield a study as it stands and with each of its profiles, with the name that ``--profile`` accepts for it.
+
+    Each is checked once, and its text is its title alone. StudyError lists the mistakes of the first that is wrong.
+    """
+    source = read(study)
+    for name in profiles_of(study):
+        yield name, check(_merged(source, name if name in source.data.get("profiles", ()) else None, with_text=False))
+
+
 def profiles_of(study: str | Origin) -> tuple[str, ...]:
     """Return the names that ``--profile`` accepts for a study. The unchanged study is first."""
     profiles = read(study).data.get("profiles")

@@ -37,20 +37,31 @@ HOST = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def private(run) -> Path:
-    """A run whose facts, messages and keys name its user, a host and a secret."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run whose facts, messages and keys name its user, a host and a secret, and its registry."""
+    folder = tmp_path_factory.mktemp("made")
     facts = {"host": HOST, "host far": {"node": "build9.example.org", "address": "9.9.9.9"}}
-    store = run(
+    recipe = Recipe(
         costs={"bridge": 1.2}, blocks=12, facts=facts, series=True, outputs=True,
         message="no /home/alice/prog on lab-7.example.org", failing={(3, "bridge"): Outcome.PROGRAM_FAILED},
     )  # fmt: skip
-    store.close()
-    with closing(sqlite3.connect(store.directory / DATABASE)) as database, database:
+    make_run(folder / "run", recipe).close()
+    with closing(sqlite3.connect(folder / "run" / DATABASE)) as database, database:
         database.execute("UPDATE run SET value = ? WHERE key = 'secrets'", (json.dumps({"TOKEN": "d1ge57"}),))
         words = ["/home/alice/prog", "--to", "build9.example.org", "9.9.9.9"]
         database.execute("UPDATE process SET argv = ?", (json.dumps(words),))
-    return store.directory
+    with RunStore(folder / "run") as store:
+        data = kept_file(store).data
+    registry_folder.add_run(folder / "registry", registry_folder.read_run(data, "a run").entry, data)
+    registry_folder.rebuild(folder / "registry")
+    return folder
+
+
+@pytest.fixture
+def private(made: Path, tmp_path: Path) -> Path:
+    """A copy of the run."""
+    return Path(shutil.copytree(made / "run", tmp_path / "run0"))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -264,14 +275,9 @@ def test_the_index_is_made_from_the_cache_and_limits_the_costs_of_a_run(tmp_path
 
 
 @pytest.fixture
-def registry(private: Path, tmp_path: Path) -> Path:
-    """A registry with one run."""
-    with RunStore(private) as store:
-        data = kept_file(store).data
-    folder = tmp_path / "registry"
-    registry_folder.add_run(folder, registry_folder.read_run(data, "a run").entry, data)
-    registry_folder.rebuild(folder)
-    return folder
+def registry(made: Path, tmp_path: Path) -> Path:
+    """A copy of the registry with this run."""
+    return Path(shutil.copytree(made / "registry", tmp_path / "registry"))
 
 
 def test_a_registry_is_listed_and_not_changed(weighbridge, registry: Path, tmp_path: Path):
@@ -350,7 +356,7 @@ HOSTILE: dict[str, Callable[[Path, Path], None]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_file_that_is_not_a_kept_run_is_listed_and_skipped(weighbridge, registry: Path, tmp_path: Path, name: str):
     HOSTILE[name](kept_path(registry), tmp_path / "outside")
-    outside = contents(tmp_path / "run0")
+    outside = contents(tmp_path)
     said = weighbridge("registry", "index", registry, "--strict")
     assert said.code == 6, said
     skipped, *others, failure = said.err.splitlines()
@@ -358,7 +364,9 @@ def test_a_file_that_is_not_a_kept_run_is_listed_and_skipped(weighbridge, regist
     assert all("belongs to no run" in each for each in others)
     assert_sentence(re.sub(r"(?<=ghz-)[0-9a-f]{8}", "DIGEST", re.sub(r"[0-9a-f]{12}", "RUN", skipped)))
     assert "(0 runs, " in said.out and "Skipped files" in (registry / "index.html").read_text()
-    assert contents(tmp_path / "run0") == outside and weighbridge("registry", "index", registry).code == 0
+    beside = {name: data for name, data in contents(tmp_path).items() if not name.startswith("registry/")}
+    assert beside == {name: data for name, data in outside.items() if not name.startswith("registry/")}
+    assert weighbridge("registry", "index", registry).code == 0
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

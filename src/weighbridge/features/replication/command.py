@@ -34,7 +34,7 @@ from weighbridge.runner.signals import interruptible
 from weighbridge.store.extensions import unfinished
 from weighbridge.store.run import RunStore
 from weighbridge.store.versions import can_continue
-from weighbridge.study.profiles import load, profiles_of
+from weighbridge.study.profiles import load_each
 from weighbridge.study.source import bundled_study
 
 
@@ -141,9 +141,7 @@ def _write(store: RunStore, result: Replication) -> tuple[Document, Path]:
 
 def _offers(study: str) -> list[Offer]:
     """Return the workloads and environments of each profile of the bundled study."""
-    origin = bundled_study(study)
-    studies = {name: load(origin, name) for name in profiles_of(origin)}
     return [
         Offer(name, frozenset(cell.workload for cell in each.cells), frozenset(arm.name for arm in each.arms))
-        for name, each in studies.items()
+        for name, each in load_each(bundled_study(study))
     ]
