@@ -43,15 +43,15 @@ As a report has it, where a cost within the margin is not different (1,000 sessi
 1.5 to 5.8 -> 1.4 to 6.6 %. A cost of exactly the margin is called equivalent in 2.2 -> 3.3 % (CV 2 %), 4.3 -> 6.5 %
 (AR(1) 0.95), 0 to 3.8 % elsewhere (600 sessions).
 
-What it shows (with 1,000 sessions each, and the fifth noise, the report's rule gave 2.1 to 5.8 % from ten blocks on,
-``disturbed`` 0.1 to 3.4 %, and a limited time that two workloads share 2.2 to 4.7 %). From ten blocks on, the stated
-cost is seen in 79 % and more of the sessions, but in 77 % with episodes (10 blocks), 69 % with bimodal noise (20
-blocks), and 52 to 76 % with two values (20 blocks and more), which ranks see late. Below ten blocks false *different*
-is rare, and the stated cost is seen in 66 to 76 % where slow runs or noisy blocks may not have been met yet. The noise
-floor makes false alarms rarer than they may be, and takes the stated cost from every tenth session. Where two sites of
-the same differ by 1 % for a whole session no rule holds: of 10 to 60 blocks the floor errs in 7 to 35 %
-of families, the report in 20 to 48 %. So the rule rests on there being no such difference, which `aa_sessions.py`
-measures (docs/methods/design.md has the figures).
+What it shows (with 1,000 sessions each, and the fifth noise, the report's rule gave 2.1 to 5.8% from ten blocks on,
+``disturbed`` 0.1 to 3.4%, and a limited time that two workloads share 2.2 to 4.7%). From ten blocks on, the stated
+cost is seen in 79% or more of the sessions, but in 77% with episodes (10 blocks), 69% with bimodal noise (20 blocks),
+and 52 to 76% with two values (20 blocks and more), which ranks see late. With fewer blocks a false *different* is
+rare, and the stated cost is seen in 66 to 76% if slow runs or noisy blocks have perhaps not been met yet. With the
+noise floor as a further condition there are fewer false alarms, and the stated cost is missed in every tenth session
+more. If two sites of the same kind differ by 1% for a whole session, no rule holds: of 10 to 60 blocks the floor errs
+in 7 to 35% of families, the report in 20 to 48%. So the rule assumes that there is no such difference, which
+`aa_sessions.py` measures (docs/methods/design.md has the figures).
 
 Whoever goes on until something is different finds that falsely in 3.0 to 5.7 % of families of four (`extended`;
 coverage 97.8 % and more), and in 2.6 to 7.7 % of single comparisons (92 %). Whoever asks for the report in each block
@@ -151,7 +151,7 @@ def two_values(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
 
 
 def rare_slow(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
-    """2 %, and one trial in fifty is slower by a third on average."""
+    """Noise of 2%; one trial in fifty is a third slower on average."""
     slow = np.where(rng.random((blocks, arms)) < 0.02, rng.exponential(0.3, (blocks, arms)), 0.0)
     return 0.02 * rng.normal(0.0, 1.0, (blocks, arms)) - slow
 

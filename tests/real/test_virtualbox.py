@@ -261,8 +261,8 @@ def booted(boot: Path, image: Path, folder: Path, run: RunContext) -> Iterator[t
     drivers = ("crc32c_generic", "ext4", *commands.DISK_DRIVERS, "tcp_diag", "udp_diag")
     try:
         told = words("guest", drivers, commands.DISKS[:1], None, 1024)
-        serial.tell(stream, told, 120, lambda: "it ended" if hypervisor.poll() is not None else None)
-        with Launcher(stream, "guest", (folder / "console").read_text, environment_of(run.id), 120) as opened:
+        serial.tell(stream, told, 300, lambda: "it ended" if hypervisor.poll() is not None else None)
+        with Launcher(stream, "guest", (folder / "console").read_text, environment_of(run.id), 300) as opened:
             yield hypervisor, opened
     finally:
         carrier.stop()
