@@ -47,6 +47,7 @@ OF_RUNS: dict[str, str] = {
     "export-csv": "export {run} --csv {new}",
     "registry-add": "registry add {run} {new}",
     "registry-index": "registry index {run}",
+    "registry-list": "registry list {run}",
     "registry-of-others": "python registry {other} {run} {new}",
     "python-load": "python load {run}",
     "python-compare": "python compare {run} {other}",
