@@ -167,17 +167,6 @@ def test_one_that_does_not_listen_holds_up_nobody_else(
     assert channel.answer(said).fields["sent"]
 
 
-def test_the_input_of_a_process_that_was_held_open_ends_over_there():
-    ended: list[str] = []
-    there = operations.Operations(WHOSE, lambda *_: None, lambda _: None)
-    there._processes[1] = SimpleNamespace(end_input=lambda: ended.append("process"))  # type: ignore[assignment]
-    there._processes[2] = there._processes[1]
-    there._streams[2] = SimpleNamespace(end=lambda: ended.append("connection"))  # type: ignore[assignment]
-    there.end(b"", process=1)
-    there.end(b"", process=2)
-    assert ended == ["process", "connection"]
-
-
 def test_failures_over_there_are_raised_here(far: tuple[Channel, socket.socket]):
     channel, _ = far
     with pytest.raises(FileNotFoundError) as told:

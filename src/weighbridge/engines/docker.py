@@ -2,10 +2,8 @@
 
 import contextlib
 import functools
-import io
 import itertools
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -19,9 +17,9 @@ from weighbridge.engines.layers import (
     executable,
     file_layer,
     folder_as_layer,
+    image_archive,
     lower_layer,
     random_files,
-    write_image,
 )
 from weighbridge.engines.private import private_engine, program_readiness
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
@@ -153,11 +151,8 @@ class Engine:
     def _layer(self, tag: str, folder: Path, userland: Userland, program: bytes, files: int) -> bool:
         """Make an image whose lower layer is a folder of the host; return whether the engine can have that."""
         stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
-        with tempfile.TemporaryFile() as upper, tempfile.TemporaryFile() as archive:
-            upper.writelines(itertools.chain(random_files(files), [file_layer(LAUNCHER, program)]))
-            write_image(archive, tag, self.labels, self._architecture, (io.BytesIO(stands), upper))
-            archive.seek(0)
-            self.client.images.load(archive)
+        upper = b"".join([*random_files(files), file_layer(LAUNCHER, program)])
+        self.client.images.load(image_archive(tag, self.labels, self._architecture, (stands, upper)))
         if (lower := lower_layer(self.client.images.get(tag))) is None:
             return False
         if lower not in self._replaced:  # images with different files have this layer in common

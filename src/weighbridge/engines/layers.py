@@ -11,7 +11,7 @@ import json
 import random
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
@@ -50,27 +50,12 @@ def random_files(size: int) -> Iterator[bytes]:
 def image_archive(
     tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes], command: Sequence[str] = ()
 ) -> bytes:
-    """Return a small image as `write_image` writes it."""
-    buffer = io.BytesIO()
-    write_image(buffer, tag, labels, architecture, [io.BytesIO(layer) for layer in layers], command)
-    return buffer.getvalue()
+    """Return an image with these layers, the lowest one first (Docker Image Specification v1.2).
 
-
-def write_image(
-    file: IO[bytes],
-    tag: str,
-    labels: Mapping[str, str],
-    architecture: str,
-    layers: Sequence[IO[bytes]],
-    command: Sequence[str] = (),
-) -> None:
-    """Write an image with these layers, the lowest one first (Docker Image Specification v1.2), into a file.
-
-    ``layers`` are files that can be read twice; none is held in memory. ``command`` is the default command of a
-    container.
+    ``command`` is the default command of a container.
     """
     about_containers = {"Labels": dict(labels)} | ({"Cmd": [*command]} if command else {})
-    sums = [_sha256(layer) for layer in layers]
+    sums = [hashlib.sha256(layer).hexdigest() for layer in layers]
     config = json.dumps(
         {
             "architecture": architecture, "os": "linux", "config": about_containers,
@@ -79,21 +64,13 @@ def write_image(
     ).encode()  # fmt: skip
     about = {"Config": "config.json", "RepoTags": [tag], "Layers": [f"{each}/layer.tar" for each in sums]}
     files = {"config.json": config, "manifest.json": json.dumps([about]).encode()}
-    contents = {name: io.BytesIO(content) for name, content in files.items()}
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, content in (*contents.items(), *zip(about["Layers"], layers, strict=True)):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, content in (*files.items(), *zip(about["Layers"], layers, strict=True)):
             member = tarfile.TarInfo(str(name))
-            member.size = content.seek(0, io.SEEK_END)
-            content.seek(0)
-            archive.addfile(member, content)
-
-
-def _sha256(layer: IO[bytes]) -> str:
-    layer.seek(0)
-    digest = hashlib.sha256()
-    while piece := layer.read(_FILE):
-        digest.update(piece)
-    return digest.hexdigest()
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
 
 
 def lower_layer(image: Any) -> str | None:

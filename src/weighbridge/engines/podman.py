@@ -38,7 +38,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.deletion import OwnFolder, remove_tree, remove_trees
 from weighbridge.linux.folders import is_own_folder
-from weighbridge.linux.process import fed, link_prefix, output, which
+from weighbridge.linux.process import link_prefix, output, which
 from weighbridge.model.cleanup import Cleanup, Leftover, OrphanedRun, RunFolders
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
@@ -105,12 +105,12 @@ class Podman:
             whose = "rootless podman" if self.rootless else "podman"
             self._run.say(f"importing the root filesystem into {whose} on host {self.host.name}")
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
-            argv, pieces = self.argv("import", *words), random_files(files)
+            argv, archive = self.argv("import", *words), b"".join(random_files(files))
             if userland.of_this_machine:
-                pieces = itertools.chain(pieces, [bare_layer(userland.root, LAUNCHER, b"")])
+                archive += bare_layer(userland.root, LAUNCHER, b"")
             else:
                 argv = ("sh", "-c", _IMPORT, str(self.host.userland(userland)), *argv)
-            completed = fed(self.host.start(Command(argv), hold=True), pieces, _IMPORT_S)
+            completed = self.host.run(Command(argv, _IMPORT_S, stdin=archive))
             if completed.returncode != 0:
                 raise Unavailable(f"podman cannot import the root filesystem: {completed.last_words}")
             self._images.add(name)

@@ -21,7 +21,7 @@ from typing import IO
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import cancellation
-from weighbridge.model.command import SITE_ENV, Command, Completed, HostProcess
+from weighbridge.model.command import SITE_ENV, Command, Completed
 from weighbridge.model.names import RunId
 
 RUN_VARIABLE = "WEIGHBRIDGE_RUN"
@@ -348,12 +348,7 @@ _FED_AT_ONCE = 2**20
 
 def feed(command: Command, pieces: Iterable[bytes]) -> Completed:
     """Run a command whose standard input is these pieces, without holding all of them in memory."""
-    return fed(Process(command, hold=True), pieces, command.deadline_s)
-
-
-def fed(program: HostProcess, pieces: Iterable[bytes], deadline_s: float) -> Completed:
-    """Send pieces to a program that was started with ``hold``, and return its result, without holding all of them."""
-    ended = False
+    program, ended = Process(command, hold=True), False
     try:
         collected = bytearray()
         for piece in pieces:
@@ -363,9 +358,9 @@ def fed(program: HostProcess, pieces: Iterable[bytes], deadline_s: float) -> Com
                 collected.clear()
         program.send(bytes(collected))
         program.end_input()
-        ended = program.wait(deadline_s)
+        ended = program.wait(command.deadline_s)
     except OSError:  # it stopped reading; its output has the reason
-        ended = program.wait(deadline_s)
+        ended = program.wait(command.deadline_s)
     finally:
         completed = program.stop(timed_out=not ended)
     return completed

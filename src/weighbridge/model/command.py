@@ -182,9 +182,6 @@ class HostProcess(Running, Protocol):
     def send(self, data: bytes) -> None:
         """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
 
-    def end_input(self) -> None:
-        """Close the standard input that ``hold`` keeps open."""
-
 
 class Stream(Protocol):
     """A connection to a program in both directions."""

@@ -129,11 +129,8 @@ class Operations:
         return {}, b""
 
     def end(self, data: bytes, *, process: int) -> Reply:
-        """Close the input of a process, or the sending direction of a connection."""
-        if (stream := self._streams.get(process)) is not None:
-            stream.end()
-        else:
-            self._processes[process].end_input()
+        """Close the input of an interactive process."""
+        self._streams[process].end()
         return {}, b""
 
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Reply:

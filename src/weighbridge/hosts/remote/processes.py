@@ -73,9 +73,6 @@ class RemoteProcess(RemoteStream):
             self._channel.check()
         return self._code
 
-    def end_input(self) -> None:
-        self.end()
-
     def wait(self, timeout_s: float) -> bool:
         return cancellation.wait(self._ended, max(0.0, timeout_s)) and self.poll() is not None
 
