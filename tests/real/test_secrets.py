@@ -181,6 +181,7 @@ def test_a_compose_file(call: Caller, tmp_path: Path, small_userland: Userland, 
     env = {"FROM_SHELL": in_shell}
     with nowhere(call, password, word, in_file, in_shell, own=(b"/shop\0serve", b"/usr/bin/redis-cli\0ping")):
         call("weigh", "--out", "run", *words, env=env)
+        reported(call, "run")
         missing = call("run", "--out", "run", "--blocks", "3", "--yes", code=3)
         assert all(name in missing.stderr for name in ("SHOP_PASSWORD", "SHOP_WORD", "shop.FROM_FILE"))
         known = {"SHOP_PASSWORD": password, "SHOP_WORD": word, "FROM_FILE": in_file}

@@ -293,5 +293,5 @@ def _visible_shifts(headlines: Sequence[ControlCheck], hidden: Collection[CellId
         and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
         and each.report.cell not in hidden
-        and (error := error_at(each.effects, level))
+        and 0 < (error := error_at(each.effects, level)) < math.inf
     ]

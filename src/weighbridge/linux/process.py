@@ -316,10 +316,12 @@ class SocketStream:
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """Return the next piece; empty at the end of the stream. Raises TimeoutError."""
+        if self._connection.fileno() < 0:
+            return b""
         if not wait_readable(*self._readable, timeout_s=timeout_s):
             raise TimeoutError(f"no output within {timeout_s:g} s")
         try:
-            piece = self._connection.recv(_PIECE, socket.MSG_DONTWAIT)
+            piece = self._connection.recv(_PIECE, socket.MSG_DONTWAIT if self._readable[1:] else 0)
         except BlockingIOError:  # the program has ended
             piece = b""
         if not piece:
@@ -372,7 +374,11 @@ def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Pro
     limit_sending(ours)
     with theirs:
         process = Process(command, env=env, talk=theirs.fileno())
-    return process, SocketStream(ours, process.pid)
+    try:
+        return process, SocketStream(ours, process.pid)
+    except OSError:  # too many open files
+        process.stop()
+        raise
 
 
 def link_prefix(run_id: RunId) -> str:

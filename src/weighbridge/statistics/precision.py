@@ -214,13 +214,18 @@ SURE = 0.8
 """The probability that the blocks' spread is at most the one that a visible effect assumes."""
 
 
+_ROUNDING = 1e-12
+"""The part of an effect that is rounding."""
+
+
 def error_at(effects: Sequence[float], level: float) -> float:
     """Return the standard error of blocks' effects, as their two-sided test at ``level`` has it, in their unit.
 
     It is the half-width of the interval that the test inverts, divided by the quantile of Student's t. From 10 blocks
     on this is the exact signed-rank interval (Lehmann, Annals of Mathematical Statistics 34, 1963), which a few slow
-    trials hardly change. Below, and if that interval has no limits at this level or only one value, it is the
-    standard error of the mean, which Student's t uses. Returns inf with fewer than two blocks.
+    trials hardly change in runs of 20 blocks or more. Below, and if that interval has no limits at this level or only
+    one value, it is the standard error of the mean, which Student's t uses. It is 0 if all effects are the same up to
+    rounding, and inf with fewer than two blocks.
     """
     blocks = len(effects)
     if blocks < 2:
@@ -228,9 +233,10 @@ def error_at(effects: Sequence[float], level: float) -> float:
     if blocks >= MIN_BLOCKS_SIGNED_RANK:
         interval = signed_rank_interval(np.asarray(effects, dtype=np.float64), 1 - level)
         error = (interval.high - interval.low) / 2 / t_quantile_at(blocks - 1, 1 - level / 2)
-        if 0 < error < math.inf:
+        if _ROUNDING * max(map(abs, effects)) < error < math.inf:
             return error
-    return float(np.std(effects, ddof=1)) / math.sqrt(blocks)
+    error = float(np.std(effects, ddof=1)) / math.sqrt(blocks)
+    return error if error > _ROUNDING * max(map(abs, effects)) else 0.0
 
 
 def visible_effect(standard_error: float, blocks: int, level: float, *, known_from: int | None = None) -> float:

@@ -91,10 +91,10 @@ def list_runs(options: RegistryListOptions) -> None:
                 skipped=tuple(RegistrySkipped(file=each.name, reason=each.reason) for each in index.skipped),
             )
         )
-        return
-    for each in index.runs:
-        _print(each.file)
-        _print(f"    {each.entry.study}, {each.entry.created}, {each.entry.machine}")
+    else:
+        for each in index.runs:
+            _print(str(options.repository / each.file))
+            _print(f"    {each.entry.study}, {each.entry.created}, {each.entry.machine}")
     if not index.runs:
         _print("no run in it")
 

@@ -128,6 +128,7 @@ def rebuild(repository: Path) -> Index:
     Raises RunDirectoryError if the folder is not a registry, OSError if a page cannot be written.
     """
     with SafeFolder.open(repository, writable=True) as top:
+        _require_own_index(top)
         index = _index_of(top, repository, write_pages=True)
         _write(top, INDEX, index_html(index.runs, index.skipped).encode(errors="replace"))
     return index
@@ -142,7 +143,6 @@ def read_index(repository: Path) -> Index:
 def _index_of(top: SafeFolder, repository: Path, *, write_pages: bool) -> Index:
     runs: list[ListedRun] = []
     skipped: list[SkippedFile] = []
-    _require_own_index(top)
     if MACHINES not in top.names():
         raise RunDirectoryError(f"{repository} is not a registry: it has no folder '{MACHINES}'")
     with top.subfolder(MACHINES) as machines:

@@ -52,6 +52,8 @@ class Gate:
     """The number of costs that patterns match but no budget judges, because their unit differs."""
     lasting: bool = True
     """Whether the run can get more rounds."""
+    kept: bool = False
+    """Whether the run is a kept file."""
 
     @property
     def looks(self) -> int:
@@ -118,7 +120,15 @@ def judge_gate(
     tested += [*((each, None) for each in left_out), *changes]
     adjusted = verdicts.adjusted([p for _, p in tested])
     findings = tuple(_among_many(finding, p, family) for (finding, _), p in zip(tested, adjusted, strict=True))
-    return Gate(findings, _answer(findings), spending.earlier, spending.spent, not_judged, can_continue(store))
+    return Gate(
+        findings,
+        _answer(findings),
+        spending.earlier,
+        spending.spent,
+        not_judged,
+        can_continue(store),
+        store.is_kept_file,
+    )
 
 
 def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:

@@ -87,7 +87,7 @@ def intervals_sentence(gate: Gate) -> str:
     ends = " to ".join(dict.fromkeys(level(each) for each in (levels[0], levels[-1]) if each is not None))
     return (
         f"This gate uses {ends} intervals, because repeated gates on one run share a 5% error rate. The report's "
-        "intervals differ."
+        "intervals can differ."
     )
 
 
@@ -95,6 +95,8 @@ def next_sentence(gate: Gate) -> str:
     """Return what would decide an undecided gate; empty if more rounds would not, or it is decided."""
     if not gate.open:
         return ""
+    if gate.kept:
+        return "A kept file cannot get more rounds: measure again, or judge the run's folder with --extend."
     if not gate.lasting:
         return f"This run cannot get more rounds: {VERSIONS_GONE}."
     return f"Next: repeat the command with --extend {EXTENSION_S / 60:g}min to run more rounds."

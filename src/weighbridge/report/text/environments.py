@@ -59,7 +59,8 @@ def names_of(analysis: Analysis) -> dict[str, str]:
     if not common_layers(analysis):
         names |= {name: environment_name(names.get(name, name), each) for name, each in analysis.isolation.items()}
     if analysis.aa_arm is not None:
-        names[analysis.aa_arm] = f"{names.get(analysis.baseline, analysis.baseline)} ({CONTROL})"
+        own = names.get(analysis.baseline, analysis.baseline)
+        names[analysis.aa_arm] = f"{own[:-1]}, {CONTROL})" if own.endswith(")") else f"{own} ({CONTROL})"
     return names
 
 
