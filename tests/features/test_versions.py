@@ -95,7 +95,7 @@ def test_text_names_the_pair_that_differs(made):
     analysis = analyse(made())
     assert answer(analysis).startswith("head-docker: ") and "5" in answer(analysis)
     assert {cell.environment: cell.shown_as for cell in matrix(analysis).rows[0].cells if cell} == VERDICTS
-    assert names_of(analysis) == NAMES | {"base-again": "base (native) (control)"}
+    assert names_of(analysis) == NAMES | {"base-again": "base (native, control)"}
     assert any(" than base-docker " in text for _, text in verdict_sentences(analysis))
     for text in (comment(analysis), run_markdown(analysis)):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "head" in line.split(" | ")[1]]
@@ -111,7 +111,7 @@ def test_a_run_with_one_environment_does_not_name_it(made):
 def test_two_compared_runs_name_the_environment_of_native_versions(made):
     runs = [read_run(made(), "a"), read_run(made(), "b")]
     names = names_of_runs(compare_runs(*runs))
-    assert names == NAMES | {"base-again": "base (native) (control)"}
+    assert names == NAMES | {"base-again": "base (native, control)"}
 
 
 def test_the_methods_give_no_kind_to_several_bases(made):

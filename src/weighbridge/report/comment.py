@@ -32,8 +32,8 @@ _FROM_STRANGER = (
     "The author of this pull request can change the job that measured this. Do not take these figures as proof."
 )
 _DETECTABLE = (
-    "Detectable: such a run would probably find a cost of at least this size significant. It finds smaller costs less "
-    "often. In runs with fewer than 20 rounds, slow trials raise this figure."
+    "Detectable: such a run would probably find a cost of at least this size significant. It finds smaller costs "
+    "less often. In runs with fewer than 20 rounds, slow trials raise this figure."
 )
 _NOTHING_DIFFERED = "Nothing else that Weighbridge records differed."
 

@@ -291,7 +291,7 @@ def test_a_registry_is_listed_and_not_changed(weighbridge, registry: Path, tmp_p
     assert registry / run["file"] == kept_path(registry) and run["run"] in run["file"]
     assert [each["file"] for each in document["skipped"]] == ["machines/x.txt"]
     said = weighbridge("registry", "list", registry).out
-    assert said.splitlines()[0] == run["file"] and run["machine"] in said and run["created"] in said
+    assert said.splitlines()[0] == str(registry / run["file"]) and run["machine"] in said and run["created"] in said
     assert contents(registry) == before
     one_sentence(weighbridge("registry", "list", tmp_path / "nothing"), 6)
 
