@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ PYTHON = "/usr/bin/python3"
 @pytest.fixture
 def home(users_userland: Path, cache: Path) -> Iterator[Path]:
     """A home that belongs to the user, with the userland in its cache. Pytest's own folders are root's alone."""
-    folder = Path("/tmp") / f"weighbridge-test-home-{os.getpid()}"
+    folder = Path(tempfile.mkdtemp(prefix="weighbridge-test-home-", dir="/tmp"))
     kept = folder / ".cache/weighbridge"
     userlands, target = kept / "userlands", kept / "userlands/all"
     userlands.mkdir(parents=True)

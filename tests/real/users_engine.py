@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import docker
 
@@ -58,7 +59,8 @@ def bare_engine(folder: Path, *inside: str) -> Iterator[docker.DockerClient]:
     Machine.as_it_is()  # when another run has ended
     with ExitStack() as stack:
         _prepare(stack, folder)
-        yield stack.enter_context(contextlib.closing(_started(stack, folder, *inside)))
+        _start(stack, folder, *inside)
+        yield stack.enter_context(contextlib.closing(_await(folder)))
 
 
 def _prepare(stack: ExitStack, folder: Path) -> None:
@@ -79,24 +81,14 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     stack.callback(firewall.restore, folder)
 
 
-def _started(stack: ExitStack, folder: Path, *inside: str) -> docker.DockerClient:
-    """dockerd ends if its containerd is not ready after 15 s, as on a busy machine. It is then started again."""
-    for _ in range(3):
-        with ExitStack() as attempt:
-            client = _client(_start(attempt, folder, *inside), folder)
-            if client is not None:
-                stack.push(attempt.pop_all())
-                return client
-    raise AssertionError((folder / "log").read_text(errors="replace")[-2000:])
-
-
-def _start(stack: ExitStack, folder: Path, *inside: str) -> "subprocess.Popen[bytes]":
+def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     """dockerd by the product's own way in: a mount namespace and a control group, so that nothing can be left."""
     group = Cgroup(_NotOfARun(GROUP.removeprefix("/weighbridge/"))).create()  # type: ignore[arg-type]
     stack.callback(remove_top)
     stack.callback(group.remove)
+    sockets = stack.enter_context(TemporaryDirectory(prefix="wb-", dir="/tmp"))  # their paths have 107 bytes at most
     dockerd = with_private_folders(
-        folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
+        folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", sockets,
         "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
         f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
     )  # fmt: skip
@@ -110,26 +102,23 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> "subprocess.Popen[by
     stack.callback(group.kill)
 
     def ask_it_to_end() -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(engine.pid, signal.SIGTERM)
+        os.killpg(engine.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             engine.wait(10)
 
     stack.callback(ask_it_to_end)
-    return engine
 
 
-def _client(engine: "subprocess.Popen[bytes]", folder: Path) -> docker.DockerClient | None:
-    """Return a client once the engine answers; None if it ended, or did not answer in two minutes."""
-    deadline = time.monotonic() + 120
-    while engine.poll() is None and time.monotonic() < deadline:
+def _await(folder: Path) -> docker.DockerClient:
+    deadline = time.monotonic() + 40
+    while True:
         try:
             client = docker.DockerClient(base_url=f"unix://{folder}/d.sock", timeout=60)
             client.ping()
             return client
         except (docker.errors.DockerException, OSError):
+            assert time.monotonic() < deadline, (folder / "log").read_text(errors="replace")[-2000:]
             time.sleep(0.05)
-    return None
 
 
 def socket_of(client: docker.DockerClient) -> str:
