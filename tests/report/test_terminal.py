@@ -86,7 +86,7 @@ def test_what_more_blocks_would_decide_is_a_command(run):
     step = more_rounds(few)
     assert step is not None and (step.aim, step.rounds) == ("reliable-verdicts", 10)
     assert "10 rounds" in rounds_sentence(step, few)
-    assert weigh_again(step, few) == "Next: measure again with --rounds 10. They give a reliable verdict."
+    assert weigh_again(step, few) == "Next: measure again with --rounds 10. These rounds give a reliable verdict."
     assert more_rounds(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
     assert more_rounds(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
 

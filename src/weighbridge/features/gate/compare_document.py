@@ -10,9 +10,9 @@ from weighbridge.report import document as doc
 from weighbridge.report.document import Column, Rank, Tone, say
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import (
-    CONTROL,
     common_layers,
     environment_name,
+    name_of_control,
     names_of_native_versions,
     use_display_names,
 )
@@ -201,4 +201,4 @@ def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
             layers.setdefault(name, {})[environment_name("", each)] = None
     controls = {run.analysis.aa_arm: run.analysis.baseline for run in comparison.runs if run.analysis.aa_arm}
     names = versions | {name: f"{versions.get(name, name)} {' then '.join(ways)}" for name, ways in layers.items()}
-    return names | {name: f"{names.get(baseline, baseline)} ({CONTROL})" for name, baseline in controls.items()}
+    return names | {name: name_of_control(names.get(baseline, baseline)) for name, baseline in controls.items()}

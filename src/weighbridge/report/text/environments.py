@@ -59,9 +59,13 @@ def names_of(analysis: Analysis) -> dict[str, str]:
     if not common_layers(analysis):
         names |= {name: environment_name(names.get(name, name), each) for name, each in analysis.isolation.items()}
     if analysis.aa_arm is not None:
-        own = names.get(analysis.baseline, analysis.baseline)
-        names[analysis.aa_arm] = f"{own[:-1]}, {CONTROL})" if own.endswith(")") else f"{own} ({CONTROL})"
+        names[analysis.aa_arm] = name_of_control(names.get(analysis.baseline, analysis.baseline))
     return names
+
+
+def name_of_control(baseline: str) -> str:
+    """Return ``native (control)`` or ``base (native, control)`` for the name of a baseline."""
+    return f"{baseline[:-1]}, {CONTROL})" if baseline.endswith(")") else f"{baseline} ({CONTROL})"
 
 
 def names_of_native_versions(analysis: Analysis) -> dict[str, str]:

@@ -60,9 +60,9 @@ def rounds_sentence(step: MoreRounds, analysis: Analysis) -> str:
 def weigh_again(step: MoreRounds, analysis: Analysis) -> str:
     """Return the next step for a run that cannot be continued.
 
-    For example ``Next: measure again with --rounds 24. This would probably decide the undecided comparison.``
+    For example ``Next: measure again with --rounds 24. These rounds would probably decide the undecided comparison.``
     """
-    return f"Next: measure again with --rounds {step.rounds}. This {_gain(step, analysis)}."
+    return f"Next: measure again with --rounds {step.rounds}. These rounds {_gain(step, analysis)}."
 
 
 def _gain(step: MoreRounds, analysis: Analysis) -> str:
