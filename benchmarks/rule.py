@@ -16,12 +16,11 @@ report states as visible (`weighbridge.statistics.visible_effect`, from one sess
 - ``by t``: Holm is always fed Student's t.
 - ``floor``: that, and the typical cost lies beyond the further limit of the A/A arm's 95 % interval, its noise floor.
 
-The noise is that of `honesty.py` and of six more: heavy tails (Student's t with three degrees of freedom), noise
-whose size itself changes from block to block, one of two values as chance has it, 2 % from each place in a block to
-the next, others that take half of the time, in spells of thirty runs, and one trial in fifty that is a third slower
-on average. With ``sites`` each environment has besides
-a lasting difference from the others that is none of its isolation: what blocks do not average out, and what a noise
-floor is to guard against.
+The noise models are those of `honesty.py` and six more: heavy tails (Student's t with three degrees of freedom),
+noise whose size itself changes from block to block, one of two values as chance has it, 2% from each place in a
+block to the next, other programs that take half of the time in spells of thirty runs, and one trial in fifty that
+is a third slower on average. With ``sites`` each environment also has a lasting difference from the others, which
+is not a cost of its isolation: blocks do not average it out, and a noise floor is there to guard against it.
 
 ``--check`` holds this fast copy of the rule against the functions of the report, session by session. ``--run`` takes
 the noise of a run's own blocks instead of a model, drawn from them with replacement: after how many blocks a cost of

@@ -18,7 +18,7 @@ from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.distributions import chi_square_quantile, normal_quantile, t_quantile_at
 from weighbridge.statistics.ranks import signed_rank_interval
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
-from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost
+from weighbridge.statistics.verdicts import ALPHA, SAME, excludes_no_cost
 
 LOOKS = (10, 13, 17, 22, 28, 35, 44, 60)
 """Numbers of blocks at which the precision is checked."""
@@ -214,29 +214,26 @@ SURE = 0.8
 """The probability that the blocks' spread is at most the one that a visible effect assumes."""
 
 
-_ROUNDING = 1e-12
-"""The part of an effect that is rounding."""
-
-
 def error_at(effects: Sequence[float], level: float) -> float:
     """Return the standard error of blocks' effects, as their two-sided test at ``level`` has it, in their unit.
 
-    It is the half-width of the interval that the test inverts, divided by the quantile of Student's t. From 10 blocks
-    on this is the exact signed-rank interval (Lehmann, Annals of Mathematical Statistics 34, 1963), which a few slow
-    trials hardly change in runs of 20 blocks or more. Below, and if that interval has no limits at this level or only
-    one value, it is the standard error of the mean, which Student's t uses. It is 0 if all effects are the same up to
-    rounding, and inf with fewer than two blocks.
+    It is the half-width of the interval that the test inverts, divided by the quantile of Student's t (Lehmann,
+    Annals of Mathematical Statistics 34, 1963). From 10 blocks on, it is the exact signed-rank interval, which a few
+    slow trials hardly change in runs of 20 blocks or more. With fewer than 10 blocks, and if that interval has no
+    limits at this level or only one value, the error is that of the mean, which Student's t uses. It is 0 if all
+    effects are the same up to rounding, and inf with fewer than two blocks.
     """
     blocks = len(effects)
     if blocks < 2:
         return math.inf
+    rounding = SAME * max(abs(each) for each in effects)
     if blocks >= MIN_BLOCKS_SIGNED_RANK:
         interval = signed_rank_interval(np.asarray(effects, dtype=np.float64), 1 - level)
         error = (interval.high - interval.low) / 2 / t_quantile_at(blocks - 1, 1 - level / 2)
-        if _ROUNDING * max(map(abs, effects)) < error < math.inf:
+        if rounding < error < math.inf:
             return error
     error = float(np.std(effects, ddof=1)) / math.sqrt(blocks)
-    return error if error > _ROUNDING * max(map(abs, effects)) else 0.0
+    return error if error > rounding else 0.0
 
 
 def visible_effect(standard_error: float, blocks: int, level: float, *, known_from: int | None = None) -> float:

@@ -294,6 +294,9 @@ def test_a_registry_is_listed_and_not_changed(weighbridge, registry: Path, tmp_p
     assert said.splitlines()[0] == str(registry / run["file"]) and run["machine"] in said and run["created"] in said
     assert contents(registry) == before
     one_sentence(weighbridge("registry", "list", tmp_path / "nothing"), 6)
+    kept_path(registry).unlink()
+    assert json.loads(weighbridge("registry", "list", registry, "--json").out)["runs"] == []
+    assert weighbridge("registry", "list", registry).out == "no run in it\n"
 
 
 def kept_path(registry: Path) -> Path:

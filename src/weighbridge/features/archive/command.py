@@ -95,8 +95,8 @@ def list_runs(options: RegistryListOptions) -> None:
         for each in index.runs:
             _print(str(options.repository / each.file))
             _print(f"    {each.entry.study}, {each.entry.created}, {each.entry.machine}")
-    if not index.runs:
-        _print("no run in it")
+        if not index.runs:
+            _print("no run in it")
 
 
 def _listed(each: ListedRun) -> RegistryRun:

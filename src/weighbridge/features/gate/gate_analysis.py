@@ -52,8 +52,7 @@ class Gate:
     """The number of costs that patterns match but no budget judges, because their unit differs."""
     lasting: bool = True
     """Whether the run can get more rounds."""
-    kept: bool = False
-    """Whether the run is a kept file."""
+    is_kept_file: bool = False
 
     @property
     def looks(self) -> int:
@@ -78,21 +77,21 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.operand != "cost":
         return None
-    if row is None or report is None or row.cost is None or gate.share <= 0:
+    if row is None or report is None or row.cost is None:
+        return None
+    if gate.share <= 0 or report.resource_use or report.disturbed:  # the last two: because of the noise floor
         return None
     looks = analysis.plan.looks_beside_gates
     judged = sum(each.reason != "own-budget" for each in gate.findings)
     level = verdicts.ALPHA * gate.share * looks_share(looks) / judged
-    error = error_at(row.effects, level)
-    if not 0 < error < math.inf or report.resource_use or report.disturbed:
-        return None  # in the last two cases the noise floor prevents it, as in the report
-    effect = visible_effect(error, row.cost.blocks, level)
+    effect = visible_effect(error_at(row.effects, level), row.cost.blocks, level)
+    if not 0 < effect < math.inf:
+        return None
     bound = bound_in_unit(finding.requirement, report)
     if row.cost.scale == "difference":
         return bound + effect
-    if row.cost.better == "higher":
-        return 100 - (100 - bound) * math.exp(-effect)
-    return (100 + bound) * math.exp(min(effect, 700.0)) - 100
+    sign = -1 if row.cost.better == "higher" else 1
+    return sign * ((100 + sign * bound) * math.exp(sign * min(effect, 700.0)) - 100)
 
 
 def judge_gate(
@@ -121,14 +120,9 @@ def judge_gate(
     adjusted = verdicts.adjusted([p for _, p in tested])
     findings = tuple(_among_many(finding, p, family) for (finding, _), p in zip(tested, adjusted, strict=True))
     return Gate(
-        findings,
-        _answer(findings),
-        spending.earlier,
-        spending.spent,
-        not_judged,
-        can_continue(store),
-        store.is_kept_file,
-    )
+        findings, _answer(findings), spending.earlier, spending.spent, not_judged,
+        lasting=can_continue(store), is_kept_file=store.is_kept_file,
+    )  # fmt: skip
 
 
 def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:

@@ -95,7 +95,7 @@ def next_sentence(gate: Gate) -> str:
     """Return what would decide an undecided gate; empty if more rounds would not, or it is decided."""
     if not gate.open:
         return ""
-    if gate.kept:
+    if gate.is_kept_file:
         return "A kept file cannot get more rounds: measure again, or judge the run's folder with --extend."
     if not gate.lasting:
         return f"This run cannot get more rounds: {VERSIONS_GONE}."

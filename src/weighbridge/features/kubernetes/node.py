@@ -93,9 +93,6 @@ class NodeProcess:
         """Raise BrokenPipeError: a launcher's programs have no pipe."""
         raise BrokenPipeError("it was started without a pipe for its input")
 
-    def end_input(self) -> None:
-        """Do nothing: a launcher's programs have no pipe."""
-
 
 class Node:
     """A node. Implements ``Host``: operations without a program or right for them raise Unavailable."""
